@@ -5,7 +5,8 @@ markdown. Without files: the JAX programs of tests/eval/corpus before and after 
 What is there is found in the text of the module as it is compiled (`--emit hlo`), by liveness alone and with nothing of the
 compiler: a value is there from the kernel that makes it to the last that reads it. What a loop carries is there until its body
 has read it, and what the body makes of it from then on. Parameters, results and constants are not scratch memory. Sizes are
-rounded up to 256 bytes, as buffers are. What a kernel leaves for its own launches is told apart, from its plan.
+rounded up to 256 bytes, as buffers are. What a kernel leaves for its own launches is told apart, from its plan. Kernels are
+launches of their own (`--separate-launches`), as buffers of several that are one are there for all of it.
 """
 import glob
 import json
@@ -204,7 +205,8 @@ def row_of(kiln, path):
     without constants and counters; or None."""
 
     def emit(what):
-        done = subprocess.run([kiln, "compile", path, "--target", "sm_90", "--emit", what], capture_output=True, text=True)
+        command = [kiln, "compile", path, "--target", "sm_90", "--separate-launches", "--emit", what]
+        done = subprocess.run(command, capture_output=True, text=True)
         return None if done.returncode else done.stdout
 
     text, manifest, plan = emit("hlo"), emit("json"), emit("plan")

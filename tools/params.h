@@ -40,7 +40,7 @@ enum {
   {"--isolate", NULL, "make code in a process of its own: what ends LLVM is an error there, and nothing worse"}, \
   {"--time-limit", "SECONDS", "with --isolate: end that process when it takes longer"}, \
   {"--threads", "N", "CPU threads (default: all cores)"}, \
-  {"--separate-launches", NULL, "loops of ENTRY stay launches where one block could run all of their rounds in one"}
+  {"--separate-launches", NULL, "kernels of ENTRY are launches of their own where several could be one, and loops rounds of launches"}
 // clang-format on
 
 enum { MOST_ALIASES = 4096 };

@@ -72,9 +72,9 @@ typedef struct kiln_compile_params {
   uint32_t threads;   // of the CPU that make code of many kernels, the caller's among them; 0: one for each core. The
                       // same artifact and findings come of any number. A few kernels take the caller's alone, and so
                       // does after_pass
-  // Loops of ENTRY whose rounds are several launches stay so, and are steps of the artifact, also where one block would
-  // run all of their rounds in one launch, in less time: for GPUs that others are to have meanwhile, or that end what
-  // takes long. The same bits.
+  // Each kernel has launches of its own, also where several could be one, in less time; and loops of ENTRY whose rounds
+  // are several launches stay so, and are steps of the artifact, also where one block would run all of their rounds in
+  // one launch: for GPUs that others are to have meanwhile, or that end what takes long. The same bits.
   bool separate_launches;
 } kiln_compile_params;
 

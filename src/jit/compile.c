@@ -5,6 +5,7 @@
 #include "jit/chunks.h"
 #include "jit/jit.h"
 #include "jit/kernels.h"
+#include "jit/members.h"
 #include "jit/params.h"
 #include "jit/pieces.h"
 #include "ir/densify/densify.h"
@@ -41,11 +42,14 @@ typedef struct job {
   made *made;             // by kernel
   double *times;          // by kernel that others may be like: how often their code is run, infinity in a loop
   uint32_t *first_launch; // by kernel, and of what is behind them
+  kl_planned *planned;    // by kernel, until its code is made
+  kl_chain chain;
   kl_aliasing aliasing;
   uint64_t zero_bytes; // of scratch memory, for counters: in front of all else, once all is placed
   VEC(kiln_launch) launches;
   VEC(kl_host_launch) host_launches;
   kl_sb plan_text, fused, explained, explained_json;
+  kl_sb rounds_text, chained; // of launches that are one: behind plans, and behind what is explained of these
   bool plan_only;
   kl_chunks *chunks; // NULL where plans are all
   size_t shared;     // kernels that have no code of their own
@@ -183,33 +187,6 @@ static kl_planned describe_launches(job *j, const kl_kernel_unit *u, kl_plan *p)
 static void list_launch(job *j, const kiln_launch *l, const kl_host_launch *host) {
   VEC_PUSH(j->cx, &j->launches, *l);
   VEC_PUSH(j->cx, &j->host_launches, *host);
-}
-
-// What it is given it has once, however often it is looked at.
-// name: of the kernel that does them.
-static void list_rounds(job *j, const kl_grouped *g, const char *name, const kl_planned *planned) {
-  const kl_rounds *r = &g->rounds;
-  bool asks = r->shared_bytes > KL_MOST_SHARED;
-  kiln_launch l = {.kernel = kl_str_dup(&j->a->arena, kl_str_of(name)).p,
-                   .when = KILN_WHEN_ALWAYS,
-                   .grid = {r->cluster, 1, 1},
-                   .block = {r->block, 1, 1},
-                   .cluster = {r->cluster, 1, 1},
-                   .shared_bytes = asks ? 0 : r->shared_bytes,
-                   .dynamic_shared_bytes = asks ? r->shared_bytes : 0,
-                   .programmatic = r->programmatic,
-                   .argument_count = r->nargs,
-                   .arguments = kl_arena_dup(&j->a->arena, g->arguments, r->nargs * sizeof *g->arguments)};
-  for (uint32_t i = g->first; i < g->end; i++)
-    for (uint32_t n = 0; n < planned[i].n; n++) {
-      const kiln_launch *x = &planned[i].launches[n].launch;
-      if (x->vector_bytes > l.vector_bytes) l.vector_bytes = x->vector_bytes;
-      if (x->lanes > l.lanes) l.lanes = x->lanes;
-      if (x->elements > l.elements) l.elements = x->elements;
-    }
-  for (uint32_t i = 0; i < r->nargs; i++)
-    if (g->arguments[i].kind == KILN_ARGUMENT_SLOT) l.bytes += (uint64_t)j->kernels.slots[g->arguments[i].slot].bytes;
-  list_launch(j, &l, &(kl_host_launch){0});
 }
 
 // May launches be one?
@@ -385,14 +362,15 @@ static kiln_status make_kernel(job *j, uint32_t i, const kl_planned *x) {
 
 static kiln_status make_rounds(job *j, const kl_grouped *g, const kl_planned *planned) {
   const kl_grouped *like = kl_group_like(&j->kernels, g);
-  list_rounds(j, g, like->rounds.name, planned);
+  const kiln_launch l = kl_grouped_launch(&j->kernels, g, like->rounds.name, planned, &j->a->arena);
+  list_launch(j, &l, &(kl_host_launch){0});
   if (like != g) {
     if (j->params.keep & KILN_KEEP_PLAN)
-      kl_sbf(&j->plan_text, "kernel %s: the code of %s\n", g->rounds.name, like->rounds.name);
+      kl_sbf(&j->rounds_text, "kernel %s: the code of %s\n", g->rounds.name, like->rounds.name);
     return KILN_OK;
   }
   KL_TRY(kl_rounds_verify(j->cx, &g->rounds, &j->target));
-  if (j->params.keep & KILN_KEEP_PLAN) kl_rounds_print(&j->plan_text, &g->rounds);
+  if (j->params.keep & KILN_KEEP_PLAN) kl_rounds_print(&j->rounds_text, &g->rounds);
   size_t kernels = 0;
   for (uint32_t i = g->first; i < g->end; i++) kernels += planned[i].plan && !planned[i].shares;
   return j->chunks ? kl_chunks_add_rounds(j->chunks, &g->rounds, kernels) : KILN_OK;
@@ -404,22 +382,49 @@ static kiln_status go_on(job *j, size_t planned) {
   return kl_go_on(j->cx, planned + j->shared + coded, 2 * (size_t)j->kernels.n);
 }
 
+// --- launches -------------------------------------------------------------------------------------------------------
+
+// Kernels first .. end - 1 as launches, one if they are `g`; their plans may go.
+static kiln_status list_kernels(job *j, uint32_t first, uint32_t end, const kl_grouped *g) {
+  kiln_status st = KILN_OK;
+  for (uint32_t i = first; i < end && st == KILN_OK; i++) {
+    j->first_launch[i] = (uint32_t)j->launches.n;
+    if (g && i == first) st = make_rounds(j, g, j->planned);
+    if (!g) st = make_kernel(j, i, &j->planned[i]);
+  }
+  for (uint32_t i = first; i < end; i++) drop_plan(&j->planned[i]);
+  return st;
+}
+
+static kiln_status end_chain(job *j) {
+  uint32_t first = j->chain.first, end = j->chain.end;
+  return list_kernels(j, first, end, kl_chain_end(&j->chain));
+}
+
+// A kernel that is none of a loop's: behind others in one launch, or the first of another.
+static kiln_status add_kernel(job *j, uint32_t i) {
+  if (!may_group(j)) return list_kernels(j, i, i + 1, NULL);
+  if (kl_chain_takes(&j->chain, i)) return KILN_OK;
+  KL_TRY(end_chain(j));
+  kl_chain_begin(&j->chain, i);
+  return KILN_OK;
+}
+
 // Kernels first .. end - 1, whose plans are there all at once: some may be one launch.
-static kiln_status compile_together(job *j, uint32_t first, uint32_t end, kl_planned *planned) {
+static kiln_status compile_together(job *j, uint32_t first, uint32_t end) {
   kiln_status st = KILN_OK;
   for (uint32_t i = first; i < end && st == KILN_OK; i++) {
     st = go_on(j, i);
-    if (st == KILN_OK) st = plan_kernel(j, i, &planned[i]);
+    if (st == KILN_OK) st = plan_kernel(j, i, &j->planned[i]);
   }
-  if (st == KILN_OK && end - first > 1) kl_group(j->cx, &j->kernels, &j->target, &j->strategy, first, end, planned);
+  if (st == KILN_OK && end - first > 1) kl_group(j->cx, &j->kernels, &j->target, &j->strategy, first, end, j->planned);
   for (uint32_t i = first, behind; i < end && st == KILN_OK; i = behind) {
     const kl_grouped *g = end - first > 1 ? kl_group_at(&j->kernels, i) : NULL;
     behind = g ? g->end : i + 1;
-    j->first_launch[i] = (uint32_t)j->launches.n;
-    st = g ? make_rounds(j, g, planned) : make_kernel(j, i, &planned[i]);
-    for (uint32_t k = i + 1; k < behind; k++) j->first_launch[k] = (uint32_t)j->launches.n;
+    if (!g) st = add_kernel(j, i);
+    if (g) st = end_chain(j); // one group more, which may move them
+    if (g && st == KILN_OK) st = list_kernels(j, i, behind, kl_group_at(&j->kernels, i));
   }
-  for (uint32_t i = first; i < end; i++) drop_plan(&planned[i]);
   return st;
 }
 
@@ -444,11 +449,16 @@ static kiln_status compile_kernels(job *j) {
   count_times(j);
   j->made = KL_NEW_N(&j->scratch, made, j->kernels.n + 1);
   j->first_launch = KL_NEW_N(&j->scratch, uint32_t, j->kernels.n + 1);
-  kl_planned *planned = KL_NEW_N(&j->scratch, kl_planned, j->kernels.n + 1);
+  j->planned = KL_NEW_N(&j->scratch, kl_planned, j->kernels.n + 1);
+  kl_chain_init(&j->chain, j->cx, &j->kernels, &j->target, &j->strategy, j->planned,
+                j->params.keep & KILN_KEEP_EXPLAIN ? &j->chained : NULL);
   for (uint32_t i = 0, end; i < j->kernels.n && st == KILN_OK; i = end) {
     end = may_group(j) ? kl_planned_together(&j->kernels, i) : i + 1;
-    st = compile_together(j, i, end, planned);
+    st = compile_together(j, i, end);
   }
+  if (st == KILN_OK) st = end_chain(j);
+  kl_chain_free(&j->chain);
+  for (uint32_t i = 0; i < j->kernels.n; i++) drop_plan(&j->planned[i]);
   j->first_launch[j->kernels.n] = (uint32_t)j->launches.n;
   for (uint32_t i = 0; i < j->kernels.n; i++)
     if (j->made[i].plan) kl_plan_free(j->made[i].plan);
@@ -461,11 +471,14 @@ static kiln_status generate(job *j) {
   KL_TRY(compile_kernels(j));
   LLVMTargetMachineRef tm;
   if (j->plan_only) return kl_machine_get(j->cx, &j->target, kl_ptx_floor(j->target.sm, j->target.variant), false, &tm);
+  kl_sb_put(&j->plan_text, (kl_str){j->rounds_text.p, j->rounds_text.n});
   if (j->params.keep & KILN_KEEP_PLAN) KL_TRY(keep_text(j, KILN_TEXT_PLAN, j->plan_text.p, j->plan_text.n));
   if (j->params.keep & KILN_KEEP_EXPLAIN) {
     kl_sb_putc(&j->explained_json, ']');
     if (j->fused.n) kl_sb_putc(&j->fused, '\n');
     kl_sb_put(&j->fused, (kl_str){j->explained.p, j->explained.n});
+    if (j->chained.n) kl_sb_putc(&j->fused, '\n');
+    kl_sb_put(&j->fused, (kl_str){j->chained.p, j->chained.n});
     KL_TRY(keep_text(j, KILN_TEXT_EXPLAIN, j->fused.p, j->fused.n));
     KL_TRY(keep_text(j, KILN_TEXT_EXPLAIN_JSON, j->explained_json.p, j->explained_json.n));
   }
@@ -639,7 +652,7 @@ static void begin_again(job *j) {
   j->launches.n = j->host_launches.n = 0;
   kl_kernels_free(j->cx, &j->kernels);
   j->zero_bytes = 0;
-  j->plan_text.n = j->explained.n = j->explained_json.n = j->fused.n = 0;
+  j->plan_text.n = j->rounds_text.n = j->explained.n = j->explained_json.n = j->fused.n = j->chained.n = 0;
 }
 
 // What one kernel cannot do, several may, each for one thing: then nobody hears of what the first could not, but where
@@ -717,9 +730,11 @@ static kiln_status run_job(kl_ctx *cx, const kiln_module *m, const kiln_compile_
   kl_arena_init(&j.a->arena, acx);
   kl_arena_init(&j.scratch, cx);
   kl_sb_init(&j.plan_text, cx);
+  kl_sb_init(&j.rounds_text, cx);
   kl_sb_init(&j.fused, cx);
   kl_sb_init(&j.explained, cx);
   kl_sb_init(&j.explained_json, cx);
+  kl_sb_init(&j.chained, cx);
   kiln_status st = densify(&j);
   if (st == KILN_OK) st = expand(&j);
   if (st == KILN_OK) st = compile(&j);
@@ -732,9 +747,11 @@ static kiln_status run_job(kl_ctx *cx, const kiln_module *m, const kiln_compile_
   VEC_FREE(cx, &j.host_launches);
   if (j.chunks) kl_chunks_free(j.chunks);
   kl_sb_free(&j.plan_text);
+  kl_sb_free(&j.rounds_text);
   kl_sb_free(&j.fused);
   kl_sb_free(&j.explained);
   kl_sb_free(&j.explained_json);
+  kl_sb_free(&j.chained);
   kl_arena_free(&j.scratch);
   if (st == KILN_OK && !plan_only)
     *out = j.a;

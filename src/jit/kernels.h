@@ -67,7 +67,8 @@ typedef struct kl_planned {
   kl_described *launches;
 } kl_planned;
 
-// Kernels first .. end - 1 that are one launch: those of `nsteps` steps from `step` on, and some before and behind.
+// Kernels first .. end - 1 that are one launch: those of `nsteps` steps from `step` on, and some before and behind; or
+// kernels of one step, then `step` is SIZE_MAX.
 typedef struct kl_grouped {
   uint32_t first, end;
   size_t step, nsteps;
@@ -101,7 +102,7 @@ typedef struct kl_kernels {
   VEC(kl_loop) loops;       // callees' before their callers'
   VEC(kiln_step) steps;     // of kernels, not of launches; none: one after the other
   size_t stepped;           // kernels that are in steps, while they are found
-  VEC(kl_grouped) grouped;  // in order of kernels
+  VEC(kl_grouped) grouped;
   VEC(kl_read) reads;
   VEC(kl_spare) spares; // in the order of kernels
   bool rolls;           // loops may be one launch

@@ -1,11 +1,11 @@
 // Loops of ENTRY that one block runs, or one cluster, in one launch: where that takes less time than launches, and a
 // value that is read between them, do. Kernels before and behind them that are quickly done are part of it.
 
-#include "jit/kernels.h"
+#include "jit/members.h"
 
-// Kernels that are looked at before and behind a loop; of one launch; arguments that a kernel has; steps of plans.
-// Plans are kept from the first kernel of a loop to the last: of so many at most.
-enum { BESIDE = 8, MOST_MEMBERS = 64, MOST_ARGUMENTS = 256, MOST_STEPS = 1 << 14, MOST_PLANS = 1024 };
+// Kernels that are looked at before and behind a loop. Plans are kept from the first kernel of a loop to the last: of
+// so many at most.
+enum { BESIDE = 8, MOST_PLANS = 1024 };
 
 // --- steps ----------------------------------------------------------------------------------------------------------
 
@@ -71,7 +71,7 @@ bool kl_is_in_loop(const kl_kernels *k, uint32_t unit) {
   return false;
 }
 
-// --- members --------------------------------------------------------------------------------------------------------
+// --- steps as rounds -------------------------------------------------------------------------------------------------
 
 typedef struct building {
   kl_ctx *cx;
@@ -80,61 +80,14 @@ typedef struct building {
   const kl_strategy *s;
   uint32_t first, end; // kernels whose plans are there
   uint32_t free;       // the first that is in no group
-  kl_planned *planned; // by kernel
-  VEC(kiln_argument) arguments;
-  VEC(kl_member) members;
+  kl_gathered of;
   VEC(kl_round) steps;
-  uint32_t plan_steps;
-  const char *why; // not; NULL: nothing is against it
 } building;
 
-static bool same_argument(const kiln_argument *a, const kiln_argument *b) {
-  return a->kind == b->kind && a->slot == b->slot && a->offset == b->offset && a->output == b->output;
-}
-
-static uint32_t add_argument(building *b, const kiln_argument *a) {
-  for (uint32_t i = 0; i < b->arguments.n; i++)
-    if (same_argument(&b->arguments.p[i], a)) return i;
-  VEC_PUSH(b->cx, &b->arguments, *a);
-  if (b->arguments.n > MOST_ARGUMENTS) b->why = "it would have too many arguments";
-  return (uint32_t)b->arguments.n - 1;
-}
-
-static uint32_t steps_of_launch(const kl_plan *p, const kl_plan_launch *l) {
-  uint32_t n = 0;
-  for (uint32_t i = l->first_part; i < l->first_part + l->nparts; i++)
-    n += p->parts[i].main.nsteps + p->parts[i].tail.nsteps;
-  return n;
-}
-
-static const char *why_no_member(building *b, uint32_t unit) {
-  kl_planned *p = &b->planned[unit];
-  const char *why = NULL;
-  for (uint32_t i = 0; i < p->n && !why; i++)
-    why = kl_no_member(p->plan, p->launches[i].from, b->k->units[unit].in_place);
-  return why ? kl_strf(b->k->arena, "of kernel %s %s", b->k->units[unit].name, why) : NULL;
-}
-
-static void add_members(building *b, uint32_t unit) {
-  kl_planned *p = &b->planned[unit];
-  if (!b->why) b->why = why_no_member(b, unit);
-  for (uint32_t i = 0; i < p->n && !b->why; i++) {
-    kl_described *d = &p->launches[i];
-    if (!d->member.plan) d->member = kl_member_of(p->plan, d->from);
-    kl_member m = d->member;
-    uint32_t *args = KL_NEW_N(b->k->arena, uint32_t, d->launch.argument_count + 1);
-    for (uint32_t a = 0; a < d->launch.argument_count; a++) args[a] = add_argument(b, &d->launch.arguments[a]);
-    m.args = args;
-    VEC_PUSH(b->cx, &b->members, m);
-    b->plan_steps += steps_of_launch(p->plan, d->from);
-  }
-  if (b->members.n > MOST_MEMBERS || b->plan_steps > MOST_STEPS) b->why = "it would be too long";
-}
-
 static void add_kernels(building *b, uint32_t first, uint32_t end) {
-  kl_round s = {.kind = KL_ROUND_MEMBERS, .first = (uint32_t)b->members.n};
-  for (uint32_t u = first; u < end && !b->why; u++) add_members(b, u);
-  s.count = (uint32_t)b->members.n - s.first;
+  kl_round s = {.kind = KL_ROUND_MEMBERS, .first = (uint32_t)b->of.members.n};
+  for (uint32_t u = first; u < end && !b->of.why; u++) kl_gather(&b->of, u);
+  s.count = (uint32_t)b->of.members.n - s.first;
   VEC_PUSH(b->cx, &b->steps, s);
 }
 
@@ -153,8 +106,8 @@ static void add_step(building *b, const kiln_step *s) {
   if (kl_reads_condition(s)) {
     kiln_argument a = s->condition;
     a.output = false;
-    if (a.kind == KILN_ARGUMENT_SLOT && b->k->slots[a.slot].by_value) b->why = "a condition is passed by value";
-    r.condition = add_argument(b, &a);
+    if (a.kind == KILN_ARGUMENT_SLOT && b->k->slots[a.slot].by_value) b->of.why = "a condition is passed by value";
+    r.condition = kl_gather_argument(&b->of, &a);
   }
   VEC_PUSH(b->cx, &b->steps, r);
 }
@@ -167,67 +120,53 @@ static void tell(const building *b, size_t step, const kl_rounds *r) {
     if (k->loops.p[i].step != step) continue;
     kl_sb_puts(k->why, "loop ");
     kl_sb_put(k->why, kl_symbol_text(&k->m->names, k->loops.p[i].in->name));
-    if (r && !b->why)
+    if (r && !b->of.why)
       kl_sbf(k->why, ": with %u launches in one, %s: about %llu clocks, %llu as launches\n", r->nmembers,
              r->cluster > 1 ? kl_strf(k->arena, "%u blocks of %u threads", r->cluster, r->block)
                             : kl_strf(k->arena, "one block of %u threads", r->block),
              (unsigned long long)r->clocks, (unsigned long long)r->apart);
     else
-      kl_sbf(k->why, ": in launches of its own: %s\n", b->why);
+      kl_sbf(k->why, ": in launches of its own: %s\n", b->of.why);
   }
-}
-
-static void begin(building *b) {
-  b->arguments.n = b->members.n = b->steps.n = b->plan_steps = 0;
-  b->why = NULL;
-}
-
-// Loops that begin with the code of one kernel are numbered by their own.
-static const char *name_of(const building *b, const char *first, uint32_t unit) {
-  kl_arena *arena = b->k->arena;
-  const char *name = kl_strf(arena, "%s_rounds", first);
-  for (size_t i = 0; i < b->k->grouped.n; i++)
-    if (!strcmp(b->k->grouped.p[i].rounds.name, name)) return kl_strf(arena, "%s_%u", name, unit);
-  return name;
 }
 
 // Kernels before the loop, the loop, those behind it. They are the building's until they are kept.
 static void build(building *b, size_t step, uint32_t before, uint32_t first, uint32_t end, uint32_t behind,
                   kl_rounds *r) {
   const kl_kernels *k = b->k;
-  begin(b);
+  kl_gather_anew(&b->of);
+  b->steps.n = 0;
   if (before < first) add_kernels(b, before, first);
-  for (size_t i = step; i < step + length_of(&k->steps.p[step]) && !b->why; i++) add_step(b, &k->steps.p[i]);
-  if (behind > end && !b->why) add_kernels(b, end, behind);
-  *r = (kl_rounds){.nargs = (uint32_t)b->arguments.n,
-                   .nmembers = (uint32_t)b->members.n,
+  for (size_t i = step; i < step + length_of(&k->steps.p[step]) && !b->of.why; i++) add_step(b, &k->steps.p[i]);
+  if (behind > end && !b->of.why) add_kernels(b, end, behind);
+  *r = (kl_rounds){.nargs = (uint32_t)b->of.arguments.n,
+                   .nmembers = (uint32_t)b->of.members.n,
                    .nsteps = (uint32_t)b->steps.n,
-                   .members = b->members.p,
+                   .members = b->of.members.p,
                    .steps = b->steps.p};
-  if (!b->why && !r->nmembers) b->why = "nothing is launched in it";
-  if (b->why) return;
-  r->name = name_of(b, r->members[0].launch->name, before);
+  if (!b->of.why && !r->nmembers) b->of.why = "nothing is launched in it";
+  if (b->of.why) return;
+  r->name = kl_gathered_name(k, r->members[0].launch->name, "rounds", before);
   r->programmatic = r->members[0].plan->programmatic;
-  b->why = kl_rounds_fit(r, b->t, b->s->rounds);
+  b->of.why = kl_rounds_fit(r, b->t, b->s->rounds);
 }
 
 static void keep(building *b, size_t step, uint32_t first, uint32_t end, kl_rounds *r) {
   kl_arena *arena = b->k->arena;
   r->members = kl_arena_dup(arena, r->members, r->nmembers * sizeof *r->members);
   r->steps = kl_arena_dup(arena, r->steps, r->nsteps * sizeof *r->steps);
-  const kiln_argument *arguments = kl_arena_dup(arena, b->arguments.p, r->nargs * sizeof *arguments);
+  const kiln_argument *arguments = kl_arena_dup(arena, b->of.arguments.p, r->nargs * sizeof *arguments);
   VEC_PUSH(b->cx, &b->k->grouped, ((kl_grouped){first, end, step, length_of(&b->k->steps.p[step]), *r, arguments}));
   b->free = end;
 }
 
 // Is it done in the loop's kernel before a launch of its own would have begun?
 static bool joins(building *b, const kl_rounds *r, uint32_t unit) {
-  kl_planned *p = &b->planned[unit];
-  bool quick = !why_no_member(b, unit);
+  kl_planned *p = &b->of.planned[unit];
+  bool quick = !kl_why_not_gathered(&b->of, unit);
   for (uint32_t i = 0; i < p->n && quick; i++) {
-    kl_described *d = &p->launches[i];
-    if (!d->member.plan) d->member = kl_member_of(p->plan, d->from);
-    quick = kl_member_together(r, &d->member, b->t) <= kl_member_apart(&d->member);
+    const kl_member *m = kl_gathered_member(&b->of, p, i);
+    quick = kl_member_together(r, m, b->t) <= kl_member_apart(m);
   }
   return quick;
 }
@@ -239,10 +178,10 @@ static bool try_loop(building *b, size_t step, size_t before, size_t behind) {
   kl_rounds r = {0};
   if (!kernels_of(b->k, step, length_of(&all[step]), &first, &end)) return false;
   build(b, step, first, first, end, end, &r);
-  if (!b->why && !b->s->rounds && r.clocks > r.apart)
-    b->why = kl_strf(b->k->arena, "in one about %llu clocks, and %llu so", (unsigned long long)r.clocks,
-                     (unsigned long long)r.apart);
-  if (b->why) {
+  if (!b->of.why && !b->s->rounds && r.clocks > r.apart)
+    b->of.why = kl_strf(b->k->arena, "in one about %llu clocks, and %llu so", (unsigned long long)r.clocks,
+                        (unsigned long long)r.apart);
+  if (b->of.why) {
     tell(b, step, NULL);
     return false;
   }
@@ -253,7 +192,7 @@ static bool try_loop(building *b, size_t step, size_t before, size_t behind) {
     while (to < b->end && to < all[behind].first + all[behind].count && joins(b, &r, to)) to++;
   if (from < first || to > end) {
     build(b, step, from, first, end, to, &r);
-    if (b->why) build(b, step, from = first, first, end, to = end, &r);
+    if (b->of.why) build(b, step, from = first, first, end, to = end, &r);
   }
   tell(b, step, &r);
   keep(b, step, from, to, &r);
@@ -281,10 +220,10 @@ static void find_loops(building *b, size_t first, size_t count) {
 
 void kl_group(kl_ctx *cx, kl_kernels *k, const kl_target *t, const kl_strategy *s, uint32_t first, uint32_t end,
               kl_planned *planned) {
-  building b = {.cx = cx, .k = k, .t = t, .s = s, .first = first, .end = end, .free = first, .planned = planned};
+  building b = {.cx = cx, .k = k, .t = t, .s = s, .first = first, .end = end, .free = first};
+  b.of = (kl_gathered){.cx = cx, .k = k, .planned = planned};
   find_loops(&b, 0, k->steps.n);
-  VEC_FREE(cx, &b.arguments);
-  VEC_FREE(cx, &b.members);
+  kl_gather_free(&b.of);
   VEC_FREE(cx, &b.steps);
 }
 
@@ -294,11 +233,11 @@ const kl_grouped *kl_group_at(const kl_kernels *k, uint32_t unit) {
   return NULL;
 }
 
-// --- equal loops ----------------------------------------------------------------------------------------------------
+// --- equal groups ---------------------------------------------------------------------------------------------------
 
 // Kernels that are alike have one plan (repeats.c). Plans are not moved, so two are one if they lie in one place.
 static bool same_member(const kl_member *a, const kl_member *b) {
-  return a->plan == b->plan && a->launch == b->launch && a->teams == b->teams &&
+  return a->plan == b->plan && a->launch == b->launch && a->teams == b->teams && a->share == b->share &&
          memcmp(a->args, b->args, a->launch->nargs * sizeof *a->args) == 0;
 }
 
@@ -310,6 +249,7 @@ static bool same_step(const kl_round *a, const kl_round *b) {
 static bool same_rounds(const kl_rounds *a, const kl_rounds *b) {
   if (a->nargs != b->nargs || a->nmembers != b->nmembers || a->nsteps != b->nsteps) return false;
   if (a->block != b->block || a->cluster != b->cluster || a->programmatic != b->programmatic) return false;
+  if (a->grid != b->grid || (a->grid && memcmp(a->same, b->same, a->nargs * sizeof *a->same) != 0)) return false;
   for (uint32_t i = 0; i < a->nmembers; i++)
     if (!same_member(&a->members[i], &b->members[i])) return false;
   for (uint32_t i = 0; i < a->nsteps; i++)

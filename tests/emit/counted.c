@@ -18,7 +18,8 @@ static void one(kiln_context *cx, const char *name, const char *text, size_t siz
   kiln_module *m = NULL;
   char why[256];
   ck_assert_msg(kiln_module_parse(cx, name, text, size, &m) == KILN_OK, "%s", name);
-  kiln_compile_params p = {.struct_size = sizeof p, .target = target, .keep = KILN_KEEP_EXPLAIN};
+  kiln_compile_params p = {
+      .struct_size = sizeof p, .target = target, .keep = KILN_KEEP_EXPLAIN, .separate_launches = true};
   kiln_artifact *a = NULL;
   kiln_status st = kiln_compile(cx, m, &p, &a);
   ck_assert_msg(st == KILN_OK || st == KILN_E_UNSUPPORTED, "%s for %s is not compiled", name, target);

@@ -135,11 +135,16 @@ static bool is_fewer(const char *json, const char *place, const kiln_access_coun
   return loads->requests < number(json, place, "requests") || loads->bytes < number(json, place, "bytes");
 }
 
-// Is a launch several, in rounds that plans know nothing of?
-static bool has_rounds(const kiln_manifest *f) {
+// Is a launch several, of which plans know nothing?
+static bool has_kernel(const kiln_artifact *a, const char *what) {
+  const kiln_manifest *f = kiln_artifact_manifest(a);
   for (size_t i = 0; i < f->launch_count; i++)
-    if (strstr(f->launches[i].kernel, "_rounds")) return true;
+    if (strstr(f->launches[i].kernel, what)) return true;
   return false;
+}
+
+bool counts_have_chains(const kiln_artifact *a) {
+  return has_kernel(a, "_chain") && !has_kernel(a, "_rounds");
 }
 
 int counts_differ(kiln_context *cx, const kiln_module *m, const kiln_artifact *a, char *why, size_t size) {
@@ -147,7 +152,7 @@ int counts_differ(kiln_context *cx, const kiln_module *m, const kiln_artifact *a
   compared c = {why, size, 0};
   bool fewer = false;
   snprintf(why, size, "?");
-  if (has_rounds(kiln_artifact_manifest(a))) return 2;
+  if (has_kernel(a, "_rounds") || has_kernel(a, "_chain")) return 2;
   if (counts_profile(cx, m, a, 0, &sum) != KILN_OK) {
     size_t n = kiln_diagnostics_count(cx);
     ck_abort_msg("%s", n ? kiln_diagnostics_get(cx, n - 1)->text : "not run");

@@ -15,4 +15,7 @@ kiln_status counts_profile(kiln_context *cx, const kiln_module *m, const kiln_ar
 // all else agrees.
 int counts_differ(kiln_context *cx, const kiln_module *m, const kiln_artifact *a, char *why, size_t size);
 
+// Are some of its launches several, and none a loop's rounds?
+bool counts_have_chains(const kiln_artifact *a);
+
 #endif

@@ -651,7 +651,10 @@ static void put_layers(int n, bool updates) {
 }
 
 static unsigned entries(const kiln_module *m, bool lineinfo, size_t launches) {
-  kiln_compile_params p = {.struct_size = sizeof p, .lineinfo = lineinfo, .keep = KILN_KEEP_PLAN | KILN_KEEP_EXPLAIN};
+  kiln_compile_params p = {.struct_size = sizeof p,
+                           .lineinfo = lineinfo,
+                           .keep = KILN_KEEP_PLAN | KILN_KEEP_EXPLAIN,
+                           .separate_launches = true};
   kiln_artifact *a = NULL;
   unsigned n = 0;
   if (kiln_compile(cx, m, &p, &a) != KILN_OK) give_up(0, "compiling", cx, text.p);

@@ -31,7 +31,7 @@ typedef struct cost {
 
 static cost compile(const char *target) {
   kiln_module *m = parse_text();
-  kiln_compile_params params = {.struct_size = sizeof params, .target = target};
+  kiln_compile_params params = {.struct_size = sizeof params, .target = target, .separate_launches = true};
   kiln_artifact *a = NULL;
   if (kiln_compile(cx, m, &params, &a) != KILN_OK) give_up(0, "compiling", cx, text.p);
   cost c = {.launches = kiln_artifact_manifest(a)->launch_count};

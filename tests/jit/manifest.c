@@ -269,7 +269,7 @@ START_TEST(launches_in_order) {
       "get-tuple-element(a), index=0 s = s32[300] get-tuple-element(a), index=1 b = s32[300] fusion(s, k), kind=kLoop, "
       "calls=g ROOT r = (f32[300], s32[300], f32[300], f32[300], s32[]) tuple(n, b, x, n, k) }");
   for (int by_value = 0; by_value < 2; by_value++) {
-    const kiln_compile_params p = {.scalars_by_value = by_value};
+    const kiln_compile_params p = {.scalars_by_value = by_value, .separate_launches = true};
     both c = compile_both(m, p, "sm_90");
     const kiln_manifest *f = kiln_artifact_manifest(c.gpu);
     ck_assert_uint_eq(f->launch_count, 5); // two fusions, three copies

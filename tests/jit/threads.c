@@ -383,11 +383,12 @@ static void make_cuda_kernel(kiln_context *cx, kiln_device **dev) {
                              "ENTRY e {\n  p = f32[1024] parameter(0)\n  a = f32[1024] fusion(p), kind=kLoop, calls=f\n"
                              "  ROOT b = f32[1024] fusion(a), kind=kLoop, calls=f\n}\n";
   kiln_driver_params p = {.struct_size = sizeof p, .initialize = true, .resolve = standin_resolve};
+  kiln_compile_params how = {.struct_size = sizeof how, .separate_launches = true};
   kiln_module *m = NULL;
   kiln_artifact *a = NULL;
   ck_assert_msg(kiln_driver_open(cx, &p, &driver) == KILN_OK && kiln_device_open(cx, driver, 0, dev) == KILN_OK &&
                     kiln_module_parse(cx, "two", text, strlen(text), &m) == KILN_OK &&
-                    kiln_compile(cx, m, NULL, &a) == KILN_OK &&
+                    kiln_compile(cx, m, &how, &a) == KILN_OK &&
                     kiln_cuda_kernel_create(cx, driver, a, kiln_device_context(*dev), &cuda_kernel) == KILN_OK,
                 "%s", said(cx));
   kiln_artifact_destroy(&a);

@@ -541,7 +541,62 @@ START_TEST(what_rounds_claim_is_proved) {
 }
 END_TEST
 
+// Two launches one behind the other, side by side: what each block's share of them is.
+START_TEST(what_shares_claim_is_proved) {
+  static const char negate[] = "HloModule m\nENTRY e { p = f32[64,128] parameter(0) ROOT r = f32[64,128] negate(p) }";
+  static const char sum[] =
+      "HloModule m\nadd { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }\n"
+      "ENTRY e { p = f32[64,128] parameter(0) z = f32[] constant(0) "
+      "ROOT r = f32[64] reduce(p, z), dimensions={1}, to_apply=add }";
+  kiln_module *m[2];
+  kl_plan *plans[2] = {plan_of("negate", negate, &m[0]), plan_of("sum", sum, &m[1])};
+  static const uint32_t args[2][2] = {{0, 1}, {1, 2}};
+  uint32_t same[] = {0, 1, 2};
+  kl_member members[2];
+  for (int i = 0; i < 2; i++) {
+    members[i] = kl_member_of(plans[i], &plans[i]->launches[0]);
+    members[i].args = args[i];
+    members[i].share = members[i].unit;
+  }
+  kl_round steps[] = {{.kind = KL_ROUND_MEMBERS, .count = 2}};
+  kl_rounds r = {.name = "r", .nargs = 3, .nmembers = 2, .nsteps = 1, .members = members, .steps = steps, .same = same};
+  const kl_target *t = &plans[0]->target;
+  EXPECT(kl_share_with(cx, &r) && r.grid > 2, "not side by side");
+  kl_shares_fit(&r, t, true);
+  EXPECT(r.grid > 2 && r.grid < 64, "%lld blocks", (long long)r.grid);
+  EXPECT(kl_rounds_verify(cx, &r, t) == KILN_OK, "%s", finding());
+  const struct {
+    void *at;
+    uint64_t value;
+    size_t size;
+    const char *says;
+  } lies[] = {
+      {&r.grid, (uint64_t)r.grid - 1, 8, "the share of member 0"},
+      {&members[1].share, (uint64_t)members[1].share + 1, 8, "the share of member 1"},
+      {&members[1].share, 0, 8, "the share of member 1"},
+      {&members[1].unit, 1, 4, "the share of member 1"},
+      {&members[0].share, (uint64_t)members[0].share * 2, 8, "what is one block's alone, of members: 2"},
+      {&members[1].share, (uint64_t)members[1].share * 2, 8, "what is one block's alone, of members: 2"},
+      {&same[1], 3, 4, "the memory of argument 1"},
+      {&same[2], 1, 4, "what is one block's alone, of members: 2"},
+      {&r.cluster, 2, 4, "steps of blocks that know nothing of each other: 1"},
+      {&steps[0].kind, KL_ROUND_REPEAT, 4, "steps of blocks that know nothing of each other: 1"},
+  };
+  for (size_t i = 0; i < KL_COUNT(lies); i++) {
+    uint64_t was = 0;
+    memcpy(&was, lies[i].at, lies[i].size);
+    memcpy(lies[i].at, &lies[i].value, lies[i].size);
+    kiln_status st = kl_rounds_verify(cx, &r, &(kl_target){.machine = KL_NVPTX, .sm = 90});
+    EXPECT(st == KILN_E_INTERNAL && strstr(finding(), lies[i].says), "%zu: %s: %s", i, lies[i].says, finding());
+    memcpy(lies[i].at, &was, lies[i].size);
+  }
+  EXPECT(kl_rounds_verify(cx, &r, t) == KILN_OK, "%s", finding());
+  for (int i = 0; i < 2; i++) kl_plan_free(plans[i]), kiln_module_destroy(&m[i]);
+}
+END_TEST
+
 int main(void) {
   return RUN_TESTS("mutants", EACH(open_context, close_context), {what_is_broken_is_noticed, 2 * KL_COUNT(rows)},
-                   {what_is_claimed_is_proved, 2 * KL_COUNT(claims)}, {what_rounds_claim_is_proved});
+                   {what_is_claimed_is_proved, 2 * KL_COUNT(claims)}, {what_rounds_claim_is_proved},
+                   {what_shares_claim_is_proved});
 }

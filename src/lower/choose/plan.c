@@ -461,21 +461,14 @@ static kiln_status choose(kl_choosing *c) {
   return KILN_OK;
 }
 
-// ptxas holds registers down so that more blocks run at once on a multiprocessor, and rather spills a few. A launch of
-// so few blocks that a multiprocessor has no more than one of them, or few threads of several, has nothing of that: it
-// is told to take what it needs. But of a tile's straight code it would then read ahead all that lies in shared memory,
-// and spill for that, as it does where a thread has so many sums that the blocks leave too few registers for them.
-// Where it is between, the launch says for how many there are enough.
-enum { FEWEST_MULTIPROCESSORS = 16, FEW_THREADS = 512 }; // of GPUs that a target may be; with 128 registers each
-
+// What leaves threads as many registers as they need, but of a tile's straight code: it would then read ahead all that
+// lies in shared memory, and spill for that, as it does where a thread has so many sums that the blocks leave too few
+// registers for them. Where it is between, the launch says for how many there are enough.
 static void leave_room(kl_plan *p) {
-  int64_t multiprocessors = p->target.multiprocessors ? p->target.multiprocessors : FEWEST_MULTIPROCESSORS;
   for (uint32_t i = 0; p->target.machine == KL_NVPTX && i < p->nlaunches; i++) {
     kl_plan_launch *l = &p->launches[i];
-    int64_t each = l->grid / multiprocessors + (l->grid % multiprocessors != 0);
-    bool few = each == 1 || (each > 1 && each <= FEW_THREADS / l->block);
-    l->resident = few && !l->own_registers ? (uint32_t)each : 0;
-    if (l->at_most && each > l->at_most) l->resident = l->at_most;
+    l->resident = l->own_registers ? 0 : kl_resident(&p->target, l->grid, l->block);
+    if (l->at_most && l->grid > (int64_t)l->at_most * kl_fewest_multiprocessors(&p->target)) l->resident = l->at_most;
   }
 }
 

@@ -63,6 +63,7 @@ typedef struct kl_emit {
   kl_plan *plan;
   const kl_plan_launch *launch; // whose kernel it is
   LLVMBasicBlockRef end;        // what is behind a block's work, of a kernel of several launches; NULL: nothing is
+  bool *others; // by slot: may other blocks change it, each its elements, while this one is at work? NULL: nothing such
   const kl_body *body;
   // The value at hand: its elements, the lanes of a register, and registers, one for each copy.
   unsigned lanes, width, nwide;
@@ -205,7 +206,9 @@ void kl_lines_end(kl_emit *e);
 void kl_attribute(kl_emit *e, unsigned index, const char *name, uint64_t value);
 void kl_string_attribute(kl_emit *e, const char *name, const char *value);
 // What emits a plan, but for builder and function; constants' names begin with `name`.
-kl_emit kl_emit_of_plan(kl_ctx *cx, LLVMModuleRef module, kl_plan *plan, kl_arena *scratch, const char *name);
+// others: its slots may be changed by other blocks that do what other plans say.
+kl_emit kl_emit_of_plan(kl_ctx *cx, LLVMModuleRef module, kl_plan *plan, kl_arena *scratch, const char *name,
+                        bool others);
 void kl_make_constants(kl_emit *e, const char *name);
 LLVMValueRef kl_make_shared(kl_emit *e, const char *name, uint32_t bytes);
 void kl_set_shared(kl_emit *e, LLVMValueRef base); // of e->launch

@@ -229,7 +229,8 @@ static void emit_gpu(kl_emit *e) {
 
 // --- kernels --------------------------------------------------------------------------------------------------------
 
-kl_emit kl_emit_of_plan(kl_ctx *cx, LLVMModuleRef module, kl_plan *plan, kl_arena *scratch, const char *name) {
+kl_emit kl_emit_of_plan(kl_ctx *cx, LLVMModuleRef module, kl_plan *plan, kl_arena *scratch, const char *name,
+                        bool others) {
   kl_emit e = {.arena = scratch, .plan = plan, .index = plan->index64 ? KB_I64 : KB_I32};
   e.k = (kb){.cx = cx,
              .llcx = LLVMGetModuleContext(module),
@@ -239,6 +240,7 @@ kl_emit kl_emit_of_plan(kl_ctx *cx, LLVMModuleRef module, kl_plan *plan, kl_aren
              .narrow = plan->target.sm >= 100 && plan->target.variant,
              .fast = plan->fast};
   e.slots = KL_NEW_N(scratch, kb_reg, plan->nslots + 1);
+  if (others) e.others = KL_NEW_N(scratch, bool, plan->nslots + 1);
   e.invariant_load = LLVMGetMDKindIDInContext(e.k.llcx, "invariant.load", 14);
   e.empty_node = LLVMMetadataAsValue(e.k.llcx, LLVMMDNodeInContext2(e.k.llcx, NULL, 0));
   kl_make_constants(&e, name);
@@ -249,7 +251,7 @@ kl_emit kl_emit_of_plan(kl_ctx *cx, LLVMModuleRef module, kl_plan *plan, kl_aren
 void kl_emit_kernel(kl_ctx *cx, LLVMModuleRef module, kl_plan *plan) {
   kl_arena scratch;
   kl_arena_init(&scratch, cx);
-  kl_emit e = kl_emit_of_plan(cx, module, plan, &scratch, plan->name);
+  kl_emit e = kl_emit_of_plan(cx, module, plan, &scratch, plan->name, false);
   e.k.b = LLVMCreateBuilderInContext(e.k.llcx);
   kl_lines_begin(&e);
   for (uint32_t i = 0; i < plan->nlaunches; i++) {

@@ -39,12 +39,13 @@ static kb_reg address(kl_emit *e, kb_reg base, kb_reg index, int64_t scale) {
 }
 
 // Nobody writes the slot while the kernel runs: no output is the same memory, no kernel before this one is still at
-// work, and it is no kernel of several launches.
+// work, and of several launches none stores in it.
 bool kl_is_constant(const kl_emit *e, uint32_t slot) {
   const kl_plan *p = e->plan;
   if (p->slots[slot].kind == KL_SLOT_SHARED || p->slots[slot].kind == KL_SLOT_SCRATCH) return false;
   if (p->slots[slot].mode == KL_MODE_GROWS) return false;
-  return p->slots[slot].alias == KL_NONE && ((!p->programmatic && !e->end) || p->slots[slot].kind == KL_SLOT_CONST);
+  bool still = !p->programmatic && (e->others ? !e->others[slot] : !e->end);
+  return p->slots[slot].alias == KL_NONE && (still || p->slots[slot].kind == KL_SLOT_CONST);
 }
 
 // On NVPTX loads of what is constant go through the non-coherent path.
@@ -104,26 +105,33 @@ static bool is_nowhere(kl_emit *e, const kl_access *a, uint32_t chunk) {
   return e->width == 1 && holds_in_chunk(e, a, a->guard, chunk) == KL_NO;
 }
 
+// May elements of the slot be others', who write them?
+static bool is_shared_out(const kl_emit *e, uint32_t slot) {
+  return e->plan->slots[slot].alias != KL_NONE || (e->others && e->others[slot]);
+}
+
 // Is what an access takes off its guard the thread's own first chunk, in place of element 0? Where a result is written
 // over what is read, element 0 may be another thread's by now.
 static bool stays_at_home(kl_emit *e, const kl_access *a, uint32_t chunk) {
-  return e->plan->slots[a->slot].alias != KL_NONE && chunk && !is_free(e, a, chunk) && is_free(e, a, 0);
+  return is_shared_out(e, a->slot) && chunk && !is_free(e, a, chunk) && is_free(e, a, 0);
 }
 
 // Where no chunk is the thread's own, what it takes off its guard is nobody's: `e->nothing`, which is never written.
 static bool takes_nothing(kl_emit *e, const kl_access *a, uint32_t chunk) {
-  return e->plan->slots[a->slot].alias != KL_NONE && !is_free(e, a, chunk) && !is_free(e, a, 0);
+  return is_shared_out(e, a->slot) && !is_free(e, a, chunk) && !is_free(e, a, 0);
 }
 
 static int64_t reach(const kl_plan *p, const kl_access *a) {
   return (a->stride * (a->vec - 1) + 1) * kl_info(p->slots[a->slot].shape->dtype)->bits / 8 + 1;
 }
 
-static int64_t bytes_of_nothing(const kl_plan *p, const kl_body *b) {
+static int64_t bytes_of_nothing(const kl_emit *e, const kl_body *b) {
+  const kl_plan *p = e->plan;
   int64_t most = 0;
   for (uint32_t i = 0; i < b->nsteps; i++) {
     const kl_access *a = &b->steps[i].access;
-    if (b->steps[i].kind != KL_STEP_LOAD || a->guard == KL_NONE || p->slots[a->slot].alias == KL_NONE) continue;
+    if (b->steps[i].kind != KL_STEP_LOAD || a->guard == KL_NONE) continue;
+    if (p->slots[a->slot].alias == KL_NONE && (!e->others || p->slots[a->slot].kind == KL_SLOT_SHARED)) continue;
     if (reach(p, a) > most) most = reach(p, a);
   }
   return most;
@@ -135,7 +143,7 @@ void kl_make_nothing(kl_emit *e, const char *name) {
   for (uint32_t i = 0; i < p->nparts; i++) {
     const kl_body *bodies[2] = {&p->parts[i].main, &p->parts[i].tail};
     for (int k = 0; k < 2; k++) {
-      int64_t n = bytes_of_nothing(p, bodies[k]);
+      int64_t n = bytes_of_nothing(e, bodies[k]);
       if (n > bytes) bytes = n;
     }
   }

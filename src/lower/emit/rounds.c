@@ -1,4 +1,5 @@
-// Kernels of one block, or one cluster, that do what several launches would, in loops and branches.
+// Kernels of one block, or one cluster, that do what several launches would, in loops and branches; and of many blocks
+// that do so one behind the other, each its share.
 //
 // Whatever a condition says, all threads read the same there: what stores it is done before, and nobody stores it again
 // before all have read it.
@@ -12,8 +13,9 @@ typedef struct emitting {
   kb *k;                   // of the kernel
   kl_emit *e;              // the first, for what asks for one
   kb_reg *args;            // addresses
+  bool *stored;            // by argument, of many blocks: may some member store in it? NULL: it is one, or a cluster
   LLVMValueRef shared;     // NULL: there is none
-  kb_reg tid, rank;        // I32; rank: the block's number in the cluster
+  kb_reg tid, rank;        // I32; rank: the block's number, where there are several
 } emitting;
 
 // --- members --------------------------------------------------------------------------------------------------------
@@ -44,7 +46,10 @@ static kb_reg team_of(emitting *x, const kl_member *m) {
 static void bind(emitting *x, kl_emit *e, const kl_member *m, kb_reg team) {
   kb *k = x->k;
   const kl_plan_launch *l = m->launch;
-  for (uint32_t i = 0; i < l->nargs; i++) e->slots[l->args[i]] = x->args[m->args[i]];
+  for (uint32_t i = 0; i < l->nargs; i++) {
+    e->slots[l->args[i]] = x->args[m->args[i]];
+    if (e->others) e->others[l->args[i]] = x->stored[x->r->same[m->args[i]]];
+  }
   e->launch = l;
   e->k.b = k->b;
   e->k.fn = k->fn;
@@ -71,17 +76,18 @@ static kb_reg below(kb *k, kb_reg a, int64_t end) {
   return kb_icmp(k, LLVMIntULT, a, kb_ilike(k, a, end));
 }
 
-// From `first` on every `stride`-th block. What the next one stores in shared memory others of the team may still read.
-static void emit_several(emitting *x, kl_emit *e, const kl_member *m, kb_reg first, kb_reg tid) {
+// From `first` on every `stride`-th block below `end`. What the next one stores in shared memory others of the team may
+// still read.
+static void emit_several(emitting *x, kl_emit *e, const kl_member *m, kb_reg first, uint32_t stride, kb_reg end,
+                         kb_reg tid) {
   kb *k = x->k;
-  uint32_t stride = m->teams * x->r->cluster;
   LLVMBasicBlockRef before = LLVMGetInsertBlock(k->b), head = kl_block(e, "blocks"), one = kl_block(e, "block"), last;
   LLVMBasicBlockRef after = kl_block(e, "");
   LLVMBuildBr(k->b, head);
   LLVMPositionBuilderAtEnd(k->b, head);
   kb_reg block = {LLVMBuildPhi(k->b, kb_type(k, KB_I32, 1), ""), KB_I32, 1};
   LLVMAddIncoming(block.v, &first.v, &before, 1);
-  LLVMBuildCondBr(k->b, below(k, block, m->launch->grid).v, one, after);
+  LLVMBuildCondBr(k->b, kb_icmp(k, LLVMIntULT, block, end).v, one, after);
   LLVMPositionBuilderAtEnd(k->b, one);
   emit_block(x, e, block, tid);
   if (m->launch->shared_bytes && kl_launch_waits(m->plan, m->launch)) kb_sync(&e->k);
@@ -91,6 +97,92 @@ static void emit_several(emitting *x, kl_emit *e, const kl_member *m, kb_reg fir
   LLVMAddIncoming(block.v, &next.v, &last, 1);
   LLVMMoveBasicBlockAfter(after, last);
   LLVMPositionBuilderAtEnd(k->b, after);
+}
+
+// --- shares ---------------------------------------------------------------------------------------------------------
+
+// A thread of the launch, by its number among all.
+static void emit_thread(emitting *x, kl_emit *e, kb_reg thread) {
+  kb *k = x->k;
+  uint32_t n = e->launch->block;
+  int64_t most = e->launch->grid * n - 1;
+  kb_reg block =
+      (n & (n - 1)) == 0 ? kb_lshri(k, thread, (unsigned)__builtin_ctz(n)) : kb_udiv_most(k, thread, n, (uint64_t)most);
+  emit_block(x, e, block, kb_sub(k, thread, kb_mul(k, block, kb_ilike(k, block, n))));
+}
+
+static void emit_several_threads(emitting *x, kl_emit *e, kb_reg first, kb_reg end) {
+  kb *k = x->k;
+  LLVMBasicBlockRef before = LLVMGetInsertBlock(k->b), head = kl_block(e, "threads"), one = kl_block(e, "thread"), last;
+  LLVMBasicBlockRef after = kl_block(e, "");
+  LLVMBuildBr(k->b, head);
+  LLVMPositionBuilderAtEnd(k->b, head);
+  kb_reg thread = {LLVMBuildPhi(k->b, kb_type(k, KB_I32, 1), ""), KB_I32, 1};
+  LLVMAddIncoming(thread.v, &first.v, &before, 1);
+  LLVMBuildCondBr(k->b, kb_icmp(k, LLVMIntULT, thread, end).v, one, after);
+  LLVMPositionBuilderAtEnd(k->b, one);
+  emit_thread(x, e, thread);
+  kb_reg next = kb_addi(k, thread, x->r->block);
+  last = LLVMGetInsertBlock(k->b);
+  LLVMBuildBr(k->b, head);
+  LLVMAddIncoming(thread.v, &next.v, &last, 1);
+  LLVMMoveBasicBlockAfter(after, last);
+  LLVMPositionBuilderAtEnd(k->b, after);
+}
+
+// The first number that is not of the block's share, of `all` numbers of which `each` are a share.
+static kb_reg end_of_share(emitting *x, kb_reg first, int64_t each, int64_t all) {
+  kb *k = x->k;
+  kb_reg end = kb_addi(k, first, each);
+  if (x->r->grid * each == all) return end;
+  return kb_select(k, below(k, end, all), end, kb_ilike(k, end, all));
+}
+
+// Threads of a share, whatever blocks of the launch they are of.
+static void emit_threads_of_share(emitting *x, kl_emit *e, const kl_member *m) {
+  kb *k = x->k;
+  const kl_plan_launch *l = m->launch;
+  kb_reg first = kb_mul(k, x->rank, kb_ilike(k, x->rank, m->share));
+  kb_reg end = end_of_share(x, first, m->share, l->grid * l->block), thread = kb_add(k, first, x->tid);
+  bind(x, e, m, kb_int(k, KB_I32, 1, 0));
+  if (m->share > x->r->block) return emit_several_threads(x, e, thread, end);
+  kl_if has = kl_if_begin(e, kb_icmp(k, LLVMIntULT, thread, end), "share");
+  emit_thread(x, e, thread);
+  kl_if_end(e, has);
+}
+
+// Blocks of a share, by teams.
+static void emit_blocks_of_share(emitting *x, kl_emit *e, const kl_member *m) {
+  kb *k = x->k;
+  const kl_plan_launch *l = m->launch;
+  int64_t each = m->share / l->block;
+  uint32_t threads = m->teams * l->block;
+  kb_reg team = team_of(x, m), tid = x->tid, first = kb_mul(k, x->rank, kb_ilike(k, x->rank, each));
+  kb_reg end = end_of_share(x, first, each, l->grid);
+  if (m->teams > 1) tid = kb_sub(k, tid, kb_mul(k, team, kb_ilike(k, team, l->block)));
+  kl_if has_team = {0}, has_block = {0};
+  if (threads < x->r->block) has_team = kl_if_begin(e, below(k, x->tid, threads), "team");
+  bind(x, e, m, team);
+  first = kb_add(k, first, team);
+  if (each > m->teams) {
+    emit_several(x, e, m, first, m->teams, end, tid);
+  } else {
+    if (each < m->teams || x->r->grid * each > l->grid)
+      has_block = kl_if_begin(e, kb_icmp(k, LLVMIntULT, first, end), "block");
+    emit_block(x, e, first, tid);
+    if (has_block.after) kl_if_end(e, has_block);
+  }
+  if (has_team.after) kl_if_end(e, has_team);
+}
+
+static void emit_share(emitting *x, uint32_t number) {
+  const kl_member *m = &x->r->members[number];
+  kl_emit *e = &x->of[x->emitter[number]];
+  if (kl_goes_by_blocks(m))
+    emit_blocks_of_share(x, e, m);
+  else
+    emit_threads_of_share(x, e, m);
+  if (number + 1 < x->r->nmembers) meet(x);
 }
 
 static void emit_member(emitting *x, uint32_t number) {
@@ -107,7 +199,7 @@ static void emit_member(emitting *x, uint32_t number) {
   if (threads < x->r->block) has_team = kl_if_begin(e, below(k, x->tid, threads), "team");
   bind(x, e, m, team);
   if (l->grid > (int64_t)m->teams * cluster) {
-    emit_several(x, e, m, first, tid);
+    emit_several(x, e, m, first, m->teams * cluster, kb_ilike(k, first, l->grid), tid);
   } else {
     if (l->grid < (int64_t)m->teams * cluster) has_block = kl_if_begin(e, below(k, first, l->grid), "block");
     emit_block(x, e, first, tid);
@@ -197,7 +289,7 @@ static void emit_steps(emitting *x, uint32_t first, uint32_t count) {
     const kl_round *s = &x->r->steps[i];
     switch (s->kind) {
     case KL_ROUND_MEMBERS:
-      for (uint32_t m = 0; m < s->count; m++) emit_member(x, s->first + m);
+      for (uint32_t m = 0; m < s->count; m++) (x->r->grid ? emit_share : emit_member)(x, s->first + m);
       break;
     case KL_ROUND_WHILE:
       emit_while(x, i);
@@ -225,9 +317,21 @@ static void declare(emitting *x) {
   kl_lines_function(e, r->name);
   kl_string_attribute(e, "nvvm.reqntid", kl_strf(e->arena, "%u", r->block));
   if (r->cluster > 1) kl_string_attribute(e, "nvvm.cluster_dim", kl_strf(e->arena, "%u", r->cluster));
-  kl_string_attribute(e, "nvvm.minctasm", "1");
+  if (r->resident) kl_string_attribute(e, "nvvm.minctasm", kl_strf(e->arena, "%u", r->resident));
   kl_attribute(e, (unsigned)LLVMAttributeFunctionIndex, "nounwind", 0);
   for (uint32_t i = 0; i < r->nargs; i++) x->args[i] = (kb_reg){LLVMGetParam(k->fn, i), KB_PTR, 1};
+}
+
+static void find_stored(emitting *x, kl_arena *arena) {
+  const kl_rounds *r = x->r;
+  x->stored = KL_NEW_N(arena, bool, r->nargs + 1);
+  for (uint32_t i = 0; i < r->nmembers; i++) {
+    const kl_member *m = &r->members[i];
+    for (uint32_t a = 0; a < m->launch->nargs; a++) {
+      kl_slot_kind kind = m->plan->slots[m->launch->args[a]].kind;
+      x->stored[r->same[m->args[a]]] |= kind == KL_SLOT_OUT || kind == KL_SLOT_SCRATCH;
+    }
+  }
 }
 
 // One for each plan.
@@ -241,7 +345,8 @@ static void begin_plans(emitting *x, kl_ctx *cx, LLVMModuleRef module, kl_arena 
     while (own < n && x->of[own].plan != r->members[i].plan) own++;
     emitter[i] = own;
     if (own < n) continue;
-    x->of[n++] = kl_emit_of_plan(cx, module, r->members[i].plan, arena, kl_strf(arena, "%s_%u", r->name, own));
+    x->of[n++] =
+        kl_emit_of_plan(cx, module, r->members[i].plan, arena, kl_strf(arena, "%s_%u", r->name, own), r->grid > 0);
   }
   x->e = x->of;
   x->k = KL_NEW(arena, kb);
@@ -260,12 +365,13 @@ void kl_emit_rounds(kl_ctx *cx, LLVMModuleRef module, const kl_rounds *r) {
   kl_arena arena;
   kl_arena_init(&arena, cx);
   emitting x = {.r = r, .args = KL_NEW_N(&arena, kb_reg, r->nargs + 1)};
+  if (r->grid) find_stored(&x, &arena);
   begin_plans(&x, cx, module, &arena);
   kb *k = x.k;
   if (r->shared_bytes) x.shared = kl_make_shared(x.e, r->name, r->shared_bytes);
   LLVMPositionBuilderAtEnd(k->b, kl_block(x.e, "entry"));
   x.tid = kb_special(k, "llvm.nvvm.read.ptx.sreg.tid.x");
-  if (r->cluster > 1) x.rank = kb_special(k, "llvm.nvvm.read.ptx.sreg.ctaid.x"); // the only cluster
+  if (r->cluster > 1 || r->grid) x.rank = kb_special(k, "llvm.nvvm.read.ptx.sreg.ctaid.x"); // the only cluster
   if (r->programmatic) kl_wait_for_previous(k);
   emit_steps(&x, 0, r->nsteps);
   LLVMBuildRetVoid(k->b);

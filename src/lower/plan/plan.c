@@ -189,6 +189,22 @@ uint32_t kl_most_in_cluster(const kl_target *t) {
   return t->machine == KL_NVPTX && t->sm >= 90 ? 8 : 0;
 }
 
+// Of GPUs that a target may be; with 128 registers each.
+enum { FEWEST_MULTIPROCESSORS = 16, FEW_THREADS = 512 };
+
+uint32_t kl_fewest_multiprocessors(const kl_target *t) {
+  return t->multiprocessors ? t->multiprocessors : FEWEST_MULTIPROCESSORS;
+}
+
+// ptxas holds registers down so that more blocks run at once on a multiprocessor, and rather spills a few. A launch of
+// so few blocks that a multiprocessor has no more than one of them, or few threads of several, has nothing of that: it
+// is told to take what it needs.
+uint32_t kl_resident(const kl_target *t, int64_t grid, uint32_t block) {
+  int64_t multiprocessors = kl_fewest_multiprocessors(t);
+  int64_t each = grid / multiprocessors + (grid % multiprocessors != 0);
+  return each == 1 || (each > 1 && each <= FEW_THREADS / block) ? (uint32_t)each : 0;
+}
+
 uint32_t kl_most_shared(const kl_target *t) {
   static const struct {
     uint32_t sm, kilobytes;

@@ -476,6 +476,10 @@ static inline bool kl_moves_words(const kl_body *b, const kl_step *s) {
 kl_truth kl_guard_at(kl_plan *p, const kl_body *b, uint32_t guard, kl_vars vars, const int64_t *at);
 // Most blocks of a cluster on the target; 0: there are none.
 uint32_t kl_most_in_cluster(const kl_target *t);
+// Multiprocessors that the target has at least; and blocks of so many threads, of a grid of so many, for which a
+// multiprocessor is to have registers: 0: for as many as the assembler finds best.
+uint32_t kl_fewest_multiprocessors(const kl_target *t);
+uint32_t kl_resident(const kl_target *t, int64_t grid, uint32_t block);
 // Bytes that a block may share; those that it has without asking for more.
 enum { KL_MOST_SHARED = 48 << 10 };
 uint32_t kl_most_shared(const kl_target *t);

@@ -39,6 +39,13 @@ const char *kl_no_member(const kl_plan *p, const kl_plan_launch *l, bool in_plac
   return NULL;
 }
 
+const char *kl_no_share(const kl_plan *p, const kl_plan_launch *l) {
+  if (launch_has(p, l, KL_NODE_LAST, KL_NODE_LAST)) return "a block comes last";
+  if (!l->grid) return "it has no blocks";
+  if (l->grid > INT32_MAX / (int64_t)l->block) return "its threads are too many";
+  return NULL;
+}
+
 // --- cost -----------------------------------------------------------------------------------------------------------
 
 // Of one block, in clocks: until the first of what it reads is there, and what is stored; of an instruction that the
@@ -65,6 +72,27 @@ static double clocks_alone(const kl_plan *p, const kl_cost_clocks *t) {
   return most + (sum - most) / 8;
 }
 
+// Of a multiprocessor.
+enum { MOST_AT_WORK = 2048, MOST_BLOCKS = 32, SHARED_OF_ALL = 228 << 10, SHARED_OF_BLOCK = 1 << 10 };
+
+// Blocks that all multiprocessors run at once.
+static double at_once(const kl_target *t, uint32_t block, uint32_t shared_bytes, double registers) {
+  double each = MOST_BLOCKS, multiprocessors = t->multiprocessors ? t->multiprocessors : 132;
+  double most[] = {MOST_AT_WORK / block, (double)REGISTERS / ((registers < 16 ? 16 : registers) * block),
+                   SHARED_OF_ALL / (SHARED_OF_BLOCK + shared_bytes)};
+  for (size_t i = 0; i < KL_COUNT(most); i++)
+    if (most[i] < each) each = most[i];
+  return multiprocessors * (each < 1 ? 1 : (double)(int64_t)each);
+}
+
+static double up(double a, double b) { // a / b, in whole
+  return (double)(int64_t)((a + b - 1) / b);
+}
+
+static double least_of(double a, double b) {
+  return a < b ? a : b;
+}
+
 kl_member kl_member_of(kl_plan *p, const kl_plan_launch *l) {
   kl_cost c = kl_plan_cost(p, KL_COST_QUICK);
   kl_cost_clocks t = kl_clocks_of(p, &c);
@@ -72,12 +100,16 @@ kl_member kl_member_of(kl_plan *p, const kl_plan_launch *l) {
   for (uint32_t i = 0; i < p->nlaunches; i++) launches += kl_is_launched(&p->launches[i], p->in_place);
   if (launches == 0) launches = 1;
   double each = c.warps ? (double)c.instructions / (double)c.warps : 0;
+  double blocks = at_once(&p->target, l->block, l->shared_bytes, c.registers);
   return (kl_member){.plan = p,
                      .launch = l,
+                     .unit = kl_share_unit(p, l),
                      .work = clocks_alone(p, &t) / launches,
                      .shared = t.work / multiprocessors / launches,
                      .way = latency + of_instruction * each,
-                     .registers = c.registers};
+                     .registers = c.registers,
+                     .ways = up((double)l->grid, blocks),
+                     .threads = least_of((double)l->grid, blocks) * l->block};
 }
 
 double kl_member_apart(const kl_member *m) {
@@ -210,7 +242,100 @@ const char *kl_rounds_fit(kl_rounds *r, const kl_target *t, uint32_t cluster) {
     uint32_t shared = m->teams * m->launch->shared_bytes;
     if (shared > r->shared_bytes) r->shared_bytes = shared;
   }
+  r->resident = 1;
   return NULL;
+}
+
+// --- fitting of shares ----------------------------------------------------------------------------------------------
+
+// How many of the launch's threads a block of the kernel has at work.
+static uint32_t threads_of(const kl_member *m, uint32_t block) {
+  if (kl_goes_by_blocks(m)) return m->teams * m->launch->block;
+  int64_t all = (m->share + WARP - 1) / WARP * WARP;
+  return all < block ? (uint32_t)all : block;
+}
+
+// Of one that goes with others, of which so many blocks run at once: it is the longer on its way the fewer threads are
+// at work at once, and so is the GPU where all have their part, if it has had more of them, or fewer whose warps are
+// not whole.
+static clocks share_clocks(const kl_rounds *r, const kl_member *m, double blocks) {
+  double threads = threads_of(m, r->block), active = least_of((double)r->grid, blocks) * threads;
+  double issued = up((double)m->share, WARP) * WARP * (double)r->grid;
+  double own = (double)m->launch->grid * m->launch->block, lost = m->threads > active ? m->threads / active : 1;
+  if (issued > lost * own) lost = issued / own;
+  double way = up((double)m->share, threads) * up((double)r->grid, blocks) * m->way, shared = lost * m->shared;
+  double own_way = m->ways * m->way;
+  return (clocks){of_barrier + (way > shared ? way : shared),
+                  KL_LAUNCH_CLOCKS + (own_way > m->shared ? own_way : m->shared)};
+}
+
+static void set_teams(kl_rounds *r, uint32_t most_shared) {
+  r->shared_bytes = 0;
+  for (uint32_t i = 0; i < r->nmembers; i++) {
+    kl_member *m = &r->members[i];
+    const kl_plan_launch *l = m->launch;
+    m->teams = kl_goes_by_blocks(m) ? teams_of(m, r->block, most_shared) : 1;
+    if (m->teams > 1 && m->teams > m->share / l->block) m->teams = (uint32_t)(m->share / l->block);
+    uint32_t shared = m->teams * l->shared_bytes;
+    if (shared > r->shared_bytes) r->shared_bytes = shared;
+  }
+}
+
+// As members have it whose registers are the assembler's affair.
+static uint32_t resident_of(const kl_rounds *r, const kl_target *t) {
+  uint32_t each = kl_resident(t, r->grid, r->block);
+  for (uint32_t i = 0; i < r->nmembers; i++) {
+    const kl_plan_launch *l = r->members[i].launch;
+    if (l->own_registers || (l->at_most && l->at_most < each)) each = l->at_most;
+  }
+  return each;
+}
+
+static void fit_block(kl_rounds *r, const kl_target *t) {
+  uint32_t least = WARP, most = most_threads(r);
+  double registers = 16;
+  kl_rounds best = {0};
+  int64_t longest = 1;
+  for (uint32_t i = 0; i < r->nmembers; i++) {
+    const kl_member *m = &r->members[i];
+    if (kl_goes_by_blocks(m) && m->launch->block > least) least = m->launch->block;
+    if (m->registers > registers) registers = m->registers;
+    if (m->share > longest) longest = m->share;
+  }
+  if (most < least) most = least;
+  r->cluster = 1;
+  r->grid = kl_shares_grid(r);
+  for (r->block = least; r->block <= most && (r->block == least || r->block < 2 * longest); r->block *= 2) {
+    clocks sum = {KL_LAUNCH_CLOCKS, 0};
+    set_teams(r, kl_most_shared(t));
+    double blocks = at_once(t, r->block, r->shared_bytes, registers);
+    for (uint32_t i = 0; i < r->nmembers; i++) add(&sum, share_clocks(r, &r->members[i], blocks), 1);
+    r->clocks = sum.together;
+    r->apart = sum.apart;
+    if (!best.block || r->clocks < worth_more * best.clocks) best = *r;
+  }
+  *r = best;
+  r->resident = resident_of(r, t);
+  set_teams(r, kl_most_shared(t));
+}
+
+// Of shares of few threads several are one, as many as take no more time.
+enum { FEW_OF_A_SHARE = 128 };
+
+void kl_shares_fit(kl_rounds *r, const kl_target *t, bool several) {
+  int64_t longest = 1, times = 1;
+  fit_block(r, t);
+  for (uint32_t i = 0; i < r->nmembers; i++)
+    if (r->members[i].share > longest) longest = r->members[i].share;
+  while (several && r->grid > times && 2 * times * longest <= FEW_OF_A_SHARE) times *= 2;
+  double one = r->clocks;
+  for (uint32_t i = 0; i < r->nmembers && times > 1; i++) r->members[i].share *= times;
+  for (; times > 1; times /= 2) {
+    fit_block(r, t);
+    if (r->clocks <= one) break;
+    for (uint32_t i = 0; i < r->nmembers; i++) r->members[i].share /= 2;
+    if (times == 2) fit_block(r, t);
+  }
 }
 
 // --- proof ----------------------------------------------------------------------------------------------------------
@@ -219,12 +344,25 @@ static kiln_status defect(kl_ctx *cx, const kl_rounds *r, const char *what, uint
   return kl_fail(cx, KILN_E_INTERNAL, KL_NOWHERE, "rounds '%s' do not hold together: %s %u", r->name, what, number);
 }
 
+// Every thread of the launch is of one block's share, whole blocks are where threads wait for each other, and whole
+// warps where they look at each other.
+static bool shares_well(const kl_rounds *r, const kl_member *m) {
+  const kl_plan_launch *l = m->launch;
+  int64_t all, covered;
+  if (m->unit != kl_share_unit(m->plan, l) || m->share < 1 || m->share % m->unit) return false;
+  if (__builtin_mul_overflow(l->grid, (int64_t)l->block, &all) || all > INT32_MAX) return false;
+  return !__builtin_mul_overflow(m->share, r->grid, &covered) && covered >= all && covered <= INT32_MAX;
+}
+
 static kiln_status check_member(kl_ctx *cx, const kl_rounds *r, uint32_t i) {
   const kl_member *m = &r->members[i];
   const kl_plan_launch *l = m->launch;
   const char *why = kl_no_member(m->plan, l, true);
+  if (!why && r->grid) why = kl_no_share(m->plan, l);
   if (why) return defect(cx, r, why, i);
-  if (m->teams < 1 || (uint64_t)m->teams * l->block > r->block) return defect(cx, r, "threads of member", i);
+  if (r->grid && !shares_well(r, m)) return defect(cx, r, "the share of member", i);
+  if (m->teams < 1 || (kl_goes_by_blocks(m) && (uint64_t)m->teams * l->block > r->block))
+    return defect(cx, r, "threads of member", i);
   if ((uint64_t)m->teams * l->shared_bytes > r->shared_bytes) return defect(cx, r, "shared memory of member", i);
   if (m->teams > KL_MOST_TEAMS && kl_launch_waits(m->plan, l)) return defect(cx, r, "barriers of member", i);
   for (uint32_t a = 0; a < l->nargs; a++)
@@ -265,6 +403,11 @@ kiln_status kl_rounds_verify(kl_ctx *cx, const kl_rounds *r, const kl_target *t)
   if (r->shared_bytes > kl_most_shared(t)) return defect(cx, r, "shared bytes:", r->shared_bytes);
   for (uint32_t i = 0; i < r->nmembers; i++) KL_TRY(check_member(cx, r, i));
   KL_TRY(check_steps(cx, r, 0, r->nsteps, &member));
+  if (r->grid && (r->cluster > 1 || r->nsteps != 1 || r->steps[0].kind != KL_ROUND_MEMBERS))
+    return defect(cx, r, "steps of blocks that know nothing of each other:", r->nsteps);
+  for (uint32_t i = 0; r->grid && i < r->nargs; i++)
+    if (!r->same || r->same[i] > i) return defect(cx, r, "the memory of argument", i);
+  if (r->grid && !kl_shares_hold(cx, r)) return defect(cx, r, "what is one block's alone, of members:", r->nmembers);
   return member == r->nmembers ? KILN_OK : defect(cx, r, "members that run:", member);
 }
 
@@ -278,6 +421,7 @@ static void print_member(kl_sb *b, const kl_member *m, unsigned depth) {
   const kl_plan_launch *l = m->launch;
   indent(b, depth);
   kl_sbf(b, "%s: %lld block%s of %u threads", l->name, (long long)l->grid, l->grid == 1 ? "" : "s", l->block);
+  if (m->share) kl_sbf(b, ", %lld threads a block", (long long)m->share);
   if (m->teams > 1) kl_sbf(b, ", %u at once", m->teams);
   kl_sb_puts(b, ", of");
   for (uint32_t i = 0; i < l->nargs; i++) kl_sbf(b, "%s a%u", i ? "," : "", m->args[i]);
@@ -306,8 +450,12 @@ static void print_steps(kl_sb *b, const kl_rounds *r, uint32_t first, uint32_t c
 }
 
 void kl_rounds_print(kl_sb *b, const kl_rounds *r) {
-  kl_sbf(b, "kernel %s: rounds of %u launch%s in one block of %u threads", r->name, r->nmembers,
-         r->nmembers == 1 ? "" : "es", r->block);
+  kl_sbf(b, "kernel %s: ", r->name);
+  if (r->grid)
+    kl_sbf(b, "%u launches in %lld block%s of %u threads", r->nmembers, (long long)r->grid, r->grid == 1 ? "" : "s",
+           r->block);
+  else
+    kl_sbf(b, "rounds of %u launch%s in one block of %u threads", r->nmembers, r->nmembers == 1 ? "" : "es", r->block);
   if (r->cluster > 1) kl_sbf(b, ", and %u more of its cluster", r->cluster - 1);
   if (r->shared_bytes) kl_sbf(b, ", %u bytes of shared memory", r->shared_bytes);
   kl_sbf(b, ", %u arguments: about %llu clocks, %llu as launches%s\n", r->nargs, (unsigned long long)r->clocks,
