@@ -47,7 +47,7 @@ static const op_row ops[] = {
     {LLVMFPToUI, WORD, SCALAR},      {LLVMFPExt, FD, SCALAR},         {LLVMFPTrunc, F | H, SCALAR},
     {LLVMBitCast, MOVE, VECTOR},     {LLVMExtractElement, MOVE, VECTOR}, {LLVMInsertElement, MOVE, VECTOR},
     {LLVMShuffleVector, MOVE, VECTOR}, {LLVMGetElementPtr, P, SCALAR}, {LLVMLoad, ANY, VECTOR},
-    {LLVMStore, I8 | I16 | I32 | I64, VECTOR}, {LLVMFreeze, MOVE, SCALAR}, {LLVMAlloca, P, SCALAR},
+    {LLVMStore, I8 | I16 | I32 | I64 | FD, VECTOR}, {LLVMFreeze, MOVE, SCALAR}, {LLVMAlloca, P, SCALAR},
 };
 // clang-format on
 
@@ -72,8 +72,8 @@ static const intrinsic_row intrinsics[] = {
     {"llvm.maximum", F | H | B, GPU, PACKED, 80, 70},
     {"llvm.minimum", F | H | B, GPU, PACKED, 80, 70},
     {"llvm.prefetch", P, HOST, SCALAR, 0, 0},
-    {"llvm.masked.gather", WORD, HOST, VECTOR, 0, 0},
-    {"llvm.masked.load", WORD, HOST, VECTOR, 0, 0},
+    {"llvm.masked.gather", WORD | FD, HOST, VECTOR, 0, 0},
+    {"llvm.masked.load", WORD | FD, HOST, VECTOR, 0, 0},
     {"llvm.ctpop", WORD, BOTH, SCALAR, 0, 0},
     {"llvm.ctlz", WORD, BOTH, SCALAR, 0, 0},
     {"llvm.smin", WORD, BOTH, SCALAR, 0, 0},

@@ -260,7 +260,7 @@ kb_reg kb_join(kb *k, const kb_reg *scalars, unsigned n) {
 // With `from`, a pointer or a vector of them, and `mask`; lanes off the mask are 0.
 static kb_reg load_lanes(kb *k, const char *name, kb_reg from, kb_reg mask, kb_kind to) {
   LLVMTypeRef types[2] = {kb_type(k, to, mask.lanes), LLVMTypeOf(from.v)};
-  kb_reg args[3] = {from, mask, kb_int(k, to, mask.lanes, 0)};
+  kb_reg args[3] = {from, mask, reg(LLVMConstNull(types[0]), to, mask.lanes)};
   kb_reg r = kb_intrinsic(k, name, types, 2, args, 3, to, mask.lanes);
   unsigned align = LLVMGetEnumAttributeKindForName("align", 5);
   LLVMAddCallSiteAttribute(r.v, 1, LLVMCreateEnumAttribute(k->llcx, align, kb_kind_bits(to) / 8));

@@ -138,10 +138,11 @@ kb_reg kb_concat_halves(kb *k, kb_reg *vecs, unsigned n); // the same of a power
 kb_reg kb_reverse(kb *k, kb_reg vec);
 kb_reg kb_shuffle(kb *k, kb_reg vec, const unsigned *mask, unsigned n); // lane i of the result is lane mask[i]
 kb_reg kb_shuffle_two(kb *k, kb_reg a, kb_reg b, const unsigned *mask, unsigned n); // lanes of b behind those of a
-// On the host: of each lane what lies `index * size` bytes behind base; index: I32 or I64 lanes, signed; I32 or I64.
+// On the host: of each lane what lies `index * size` bytes behind base; index: I32 or I64 lanes, signed; of 32 or 64
+// bits.
 kb_reg kb_gather(kb *k, kb_reg base, kb_reg index, unsigned size, kb_kind to);
-// On the host: elements that follow each other from number `index` (signed) behind base on, I32 or I64; of lanes whose
-// mask is false 0, and nothing is read there.
+// On the host: elements that follow each other from number `index` (signed) behind base on, of 32 or 64 bits; of lanes
+// whose mask is false 0, and nothing is read there.
 kb_reg kb_load_where(kb *k, kb_reg base, kb_reg index, kb_reg mask, kb_kind to);
 
 // What the lane has whose number differs by the bit `distance`; any kind but PTR. On NVPTX of a warp, all of whose

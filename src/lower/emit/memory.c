@@ -20,6 +20,13 @@ static kb_kind int_kind(unsigned bits) {
   return bits == 64 ? KB_I64 : bits == 32 ? KB_I32 : bits == 16 ? KB_I16 : KB_I8;
 }
 
+// How a part is loaded and stored by itself: on the host as what it is held as, where that has the same bits.
+static kb_kind kind_of(const kl_emit *e, kl_dtype t) {
+  kb_kind kind = kl_wide_kind(t);
+  bool same = kl_is_float(part_of(t)) && kb_kind_bits(kind) == part_bits(t);
+  return e->k.machine == KB_HOST && same ? kind : int_kind(part_bits(t));
+}
+
 // --- addresses ----------------------------------------------------------------------------------------------------
 
 static kb_reg offset_bytes(kl_emit *e, kb_reg p, int64_t bytes) {
@@ -196,7 +203,7 @@ static kb_reg chunk_address(kl_emit *e, const kl_access *a, uint32_t chunk, unsi
 // --- one element --------------------------------------------------------------------------------------------------
 
 static kb_reg bits_to_wide_int(kb *k, kb_reg raw) {
-  return raw.kind == KB_I64 ? raw : kb_zext(k, raw, KB_I32);
+  return kb_kind_bits((kb_kind)raw.kind) >= 32 ? raw : kb_zext(k, raw, KB_I32);
 }
 
 // The wide form of bits as they are loaded, of a lane or of many.
@@ -224,8 +231,8 @@ static kl_pair load_element(kl_emit *e, kl_dtype t, kb_reg p, uint32_t aligned) 
     kb_reg both = load(e, p, int_kind(pb), 2, 2 * align);
     return (kl_pair){kb_extract(k, both, 0), kb_extract(k, both, 1)};
   }
-  kl_pair r = {.re = load(e, p, int_kind(pb), 1, align)};
-  if (kl_is_complex(t)) r.im = load(e, offset_bytes(e, p, pb / 8), int_kind(pb), 1, align);
+  kl_pair r = {.re = load(e, p, kind_of(e, t), 1, align)};
+  if (kl_is_complex(t)) r.im = load(e, offset_bytes(e, p, pb / 8), kind_of(e, t), 1, align);
   return r;
 }
 
@@ -327,13 +334,13 @@ static kl_pair load_chunk_vector(kl_emit *e, const kl_access *a, kl_dtype t, uin
     r.re = kl_from_bits(k, t, spread_sub_bytes(k, load(e, p, KB_I8, vec * bits / 8, 1), bits, vec));
   } else if (kl_is_complex(t)) {
     unsigned mask[KL_EMIT_LANES];
-    kb_reg both = load(e, p, int_kind(pb), 2 * vec, pb / 8);
+    kb_reg both = load(e, p, kind_of(e, t), 2 * vec, pb / 8);
     every(0, 2, vec, mask);
     r.re = kl_from_bits(k, part_of(t), kb_shuffle(k, both, mask, vec));
     every(1, 2, vec, mask);
     r.im = kl_from_bits(k, part_of(t), kb_shuffle(k, both, mask, vec));
   } else {
-    r.re = kl_from_bits(k, t, bits_to_wide_int(k, load(e, p, int_kind(pb), vec, pb / 8)));
+    r.re = kl_from_bits(k, t, bits_to_wide_int(k, load(e, p, kind_of(e, t), vec, pb / 8)));
   }
   return r;
 }
@@ -414,13 +421,13 @@ static bool gathers(const kl_emit *e, unsigned bits) {
   return e->plan->target.gathers && bits >= 32;
 }
 
-// Words of so many bits, `offset` bytes behind where each lane is.
-static kb_reg load_apart(kl_emit *e, const kl_access *a, const places *x, unsigned bits, int64_t offset) {
+// Words of a kind, `offset` bytes behind where each lane is.
+static kb_reg load_apart(kl_emit *e, const kl_access *a, const places *x, kb_kind kind, int64_t offset) {
   kb_reg word[KL_EMIT_LANES], base = offset_bytes(e, e->slots[a->slot], offset);
-  unsigned size = kl_info(e->plan->slots[a->slot].shape->dtype)->bits;
-  if (gathers(e, bits)) return kb_gather(&e->k, base, x->element, size / 8, int_kind(bits));
+  unsigned bits = kb_kind_bits(kind), size = kl_info(e->plan->slots[a->slot].shape->dtype)->bits;
+  if (gathers(e, bits)) return kb_gather(&e->k, base, x->element, size / 8, kind);
   for (unsigned i = 0; i < e->width; i++)
-    word[i] = load(e, offset_bytes(e, place_of_lane(e, a, x, i), offset), int_kind(bits), 1, bits / 8);
+    word[i] = load(e, offset_bytes(e, place_of_lane(e, a, x, i), offset), kind, 1, bits / 8);
   return bits_to_wide_int(&e->k, kb_join(&e->k, word, e->width));
 }
 
@@ -429,14 +436,14 @@ static kl_pair load_lanes_apart(kl_emit *e, const kl_access *a, kl_dtype t, cons
   unsigned bits = kl_info(t)->bits, pb = part_bits(t);
   kl_pair r = {0};
   if (bits < 8) {
-    kb_reg bytes = load_apart(e, a, x, 8, 0), at = kb_andi(k, x->element, 8 / bits - 1);
+    kb_reg bytes = load_apart(e, a, x, KB_I8, 0), at = kb_andi(k, x->element, 8 / bits - 1);
     if (at.kind == KB_I64) at = kb_trunc(k, at, KB_I32);
     bytes = kb_lshr(k, bytes, kb_mul(k, at, kb_ilike(k, at, bits)));
     r.re = kl_from_bits(k, t, kb_andi(k, bytes, (1 << bits) - 1));
     return r;
   }
-  r.re = kl_from_bits(k, part_of(t), load_apart(e, a, x, pb, 0));
-  if (kl_is_complex(t)) r.im = kl_from_bits(k, part_of(t), load_apart(e, a, x, pb, pb / 8));
+  r.re = kl_from_bits(k, part_of(t), load_apart(e, a, x, kind_of(e, t), 0));
+  if (kl_is_complex(t)) r.im = kl_from_bits(k, part_of(t), load_apart(e, a, x, kind_of(e, t), pb / 8));
   return r;
 }
 
@@ -468,8 +475,8 @@ static bool load_fixed(kl_emit *e, const kl_access *a, kl_dtype t, uint32_t copy
   if (!fixed_places(e, a, kl_info(t)->bits, copy, at)) return false;
   kb_reg base = chunk_address(e, a, copy * n, kl_info(t)->bits), where = kb_ints(&e->k, at, e->width);
   unsigned pb = part_bits(t);
-  bits->re = kb_gather(&e->k, base, where, 1, int_kind(pb));
-  if (kl_is_complex(t)) bits->im = kb_gather(&e->k, offset_bytes(e, base, pb / 8), where, 1, int_kind(pb));
+  bits->re = kb_gather(&e->k, base, where, 1, kind_of(e, t));
+  if (kl_is_complex(t)) bits->im = kb_gather(&e->k, offset_bytes(e, base, pb / 8), where, 1, kind_of(e, t));
   return true;
 }
 
@@ -481,7 +488,7 @@ static bool load_some(kl_emit *e, const kl_access *a, kl_dtype t, uint32_t copy,
     if (!follows(e, a, first + c, first + c - 1)) return false;
   kb_reg index = index_in_chunk(e, a, first, a->base[first]);
   kb_reg mask = kl_emit_guard_copy(e, a->guard, a->regs, a->run, copy);
-  bits->re = kb_load_where(&e->k, e->slots[a->slot], index, mask, int_kind(part_bits(t)));
+  bits->re = kb_load_where(&e->k, e->slots[a->slot], index, mask, kind_of(e, t));
   return true;
 }
 
@@ -530,7 +537,7 @@ static void load_square(kl_emit *e, const kl_access *a, kl_dtype t, uint32_t chu
   kb_reg first = chunk_address(e, a, chunk, bits), part[KL_EMIT_LANES], reg[KL_EMIT_LANES], turned[KL_EMIT_LANES];
   for (unsigned i = 0; i < n; i++) {
     for (unsigned j = 0; j < lanes / n; j++)
-      part[j] = load(e, offset_bytes(e, first, (i + j * n) * a->stride * (bits / 8)), int_kind(bits), n, bits / 8);
+      part[j] = load(e, offset_bytes(e, first, (i + j * n) * a->stride * (bits / 8)), kind_of(e, t), n, bits / 8);
     reg[i] = kb_concat_halves(k, part, lanes / n);
   }
   for (unsigned step = 1; step < n; step *= 2) {
@@ -721,17 +728,17 @@ static void store_chunk_vector(kl_emit *e, const kl_access *a, kl_val *v, uint32
   unsigned bits = kl_info(t)->bits, pb = part_bits(t), vec = a->vec;
   kl_pair w = kl_wide(e, v)[chunk * vec / e->width];
   unsigned first = chunk * vec % e->width;
-  kb_reg re = kl_to_bits(k, part_of(t), kb_slice(k, w.re, first, vec));
-  kb_reg p = place_of_chunk(e, a, bits, at, chunk);
+  kb_reg re = kb_slice(k, w.re, first, vec), p = place_of_chunk(e, a, bits, at, chunk);
   if (kl_is_complex(t)) {
-    kb_reg both[2] = {re, kl_to_bits(k, part_of(t), kb_slice(k, w.im, first, vec))};
+    kb_reg both[2] = {re, kb_slice(k, w.im, first, vec)};
     unsigned mask[KL_EMIT_LANES * 2];
     for (unsigned i = 0; i < 2 * vec; i++) mask[i] = i / 2 + i % 2 * vec;
     store(e, p, kb_shuffle(k, kb_concat(k, both, 2), mask, 2 * vec), pb / 8);
     return;
   }
+  if (re.kind != kind_of(e, t)) re = kl_to_bits(k, t, re);
   if (bits < 8) re = gather_sub_bytes(k, re, bits);
-  store(e, p, kb_trunc(k, re, int_kind(bits < 8 ? 8 : pb)), bits < 8 ? 1 : pb / 8);
+  store(e, p, kb_trunc(k, re, bits < 8 ? KB_I8 : kind_of(e, t)), bits < 8 ? 1 : pb / 8);
 }
 
 // Lanes outside the domain that share a byte with one inside are stored as 0.
