@@ -12,6 +12,7 @@
 #include "ir/rewrite/expand/expand.h"
 #include "ir/rewrite/sizes/sizes.h"
 #include "ir/rewrite/started.h"
+#include "lower/choose/private.h"
 #include "lower/emit/irtable.h"
 #include "lower/plan/cost/cost.h"
 #include "lower/plan/explain.h"
@@ -29,11 +30,11 @@ typedef struct made {
 
 typedef struct job {
   kl_ctx *cx;
-  const kiln_module *given, *origin, *m;           // by the caller; over arrays alone; as it is compiled
-  const char *picked, *fusion;                     // of `given` and of `origin`, that is compiled alone, or NULL
-  kiln_module *dense, *started, *sized, *expanded; // made of the caller's; `origin` is the last of them
-  kl_stored_interface stored;                      // what its leaves are
-  kiln_compile_params params;                      // for `m`
+  const kiln_module *given, *origin, *m; // by the caller; over arrays alone; as it is compiled
+  const char *picked, *fusion;           // of `given` and of `origin`, that is compiled alone, or NULL
+  kiln_module *dense, *started, *sized, *expanded, *opened; // made of the caller's; `origin` is the last of them
+  kl_stored_interface stored;                               // what its leaves are
+  kiln_compile_params params;                               // for `m`
   kl_strategy strategy;
   kl_target target;
   kiln_artifact *a;
@@ -698,7 +699,7 @@ static kiln_status densify(job *j) {
 }
 
 // What is started is done there, dynamic sizes become numbers beside arrays, then ops that have no kernel of their own
-// those that they are made of.
+// those that they are made of. Fusions that hold loops of kernels are opened, but for one that is compiled alone.
 static kiln_status expand(job *j) {
   KL_TRY(kl_module_started(j->cx, j->origin, &j->started));
   if (j->started) j->origin = j->started;
@@ -706,6 +707,8 @@ static kiln_status expand(job *j) {
   if (j->sized) j->origin = j->sized;
   KL_TRY(kl_module_expand(j->cx, j->origin, &j->expanded));
   if (j->expanded) j->origin = j->expanded;
+  if (!j->fusion) KL_TRY(kl_module_open(j->cx, j->origin, &j->opened));
+  if (j->opened) j->origin = j->opened;
   return KILN_OK;
 }
 
@@ -738,6 +741,7 @@ static kiln_status run_job(kl_ctx *cx, const kiln_module *m, const kiln_compile_
   kiln_status st = densify(&j);
   if (st == KILN_OK) st = expand(&j);
   if (st == KILN_OK) st = compile(&j);
+  kiln_module_destroy(&j.opened);
   kiln_module_destroy(&j.expanded);
   kiln_module_destroy(&j.sized);
   kiln_module_destroy(&j.started);

@@ -101,6 +101,13 @@ static const small rows[] = {
    " q = s64[4] constant({-9223372036854775808, 9223372036854775807, 0, -3})\n s = s64[4] constant({9223372036854775807, 9223372036854775807, 9223372036854775807, 40})\n t = s64[4] constant({-9223372036854775808, 3, -9223372036854775808, 2})\n"
    " h = s4[17,3] ragged-all-to-all(c, o, q, s, t, s)\n z = c64[0] parameter(6)\n n = s32[0] constant({})\n g = c64[9] ragged-all-to-all(z, d, u, v, w, v)\n l = c64[9] ragged-all-to-all(y, g, n, n, n, n)\n"
    " p = ((c64[0], c64[0], s32[0], s32[0], s32[0], s32[0]), c64[0]) ragged-all-to-all-start(z, z, n, n, n, n)\n f0 = c64[0] ragged-all-to-all-done(p)\n ROOT r = (s4[17,3], s4[17,3], c64[9], c64[0]) tuple(c, h, l, f0)\n}\n", "s32"},
+  {"a loop of kernels in a fusion in a fusion",
+   "again { s = (s32[], f32[40]) parameter(0)\n i = s32[] get-tuple-element(s), index=0\n n = s32[] constant(9)\n ROOT r = pred[] compare(i, n), direction=LT\n}\n"
+   "body { s = (s32[], f32[40]) parameter(0)\n i = s32[] get-tuple-element(s), index=0\n x = f32[40] get-tuple-element(s), index=1\n o = s32[] constant(1)\n j = s32[] add(i, o)\n z = f32[] constant(0)\n"
+   " m = f32[] reduce(x, z), dimensions={0}, to_apply=f\n b = f32[40] broadcast(m), dimensions={}\n y = f32[40] subtract(b, x)\n ROOT r = (s32[], f32[40]) tuple(j, y)\n}\n"
+   "in { x = f32[40] parameter(0)\n i = s32[] parameter(1)\n s = (s32[], f32[40]) tuple(i, x)\n w = (s32[], f32[40]) while(s), condition=again, body=body\n ROOT r = f32[40] get-tuple-element(w), index=1\n}\n"
+   "out { x = f32[40] parameter(0)\n i = s32[] parameter(1)\n y = f32[40] fusion(x, i), kind=kLoop, calls=in\n n = f32[40] negate(y)\n ROOT r = (f32[40], f32[40]) tuple(y, n)\n}\n"
+   "ENTRY e { x = f32[40] parameter(0)\n k = s32[] parameter(1)\n n = s32[] constant(7)\n i = s32[] and(k, n)\n ROOT r = (f32[40], f32[40]) fusion(x, i), kind=kInput, calls=out\n}\n", "f32"},
 };
 // clang-format on
 

@@ -28,4 +28,8 @@ bool kl_loop_keeps(const kl_comp *body, uint32_t leaf);
 // alone, and whether there is a next one is for all elements of a lane the same.
 bool kl_loop_is_private(kl_ctx *cx, const kiln_module *m, const kl_instr *loop);
 
+// opened.c: a module of its own in which fusions with a loop of any other kind are calls, as no kernel is such a one.
+// *out NULL: there is none.
+kiln_status kl_module_open(kl_ctx *cx, const kiln_module *m, kiln_module **out);
+
 #endif
