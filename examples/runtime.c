@@ -2,7 +2,7 @@
 //
 //   ./runtime [LIBRARY]        the CUDA driver, libcuda.so.1 if none is named
 //
-// The module has two fusions, so that the artifact has two launches with scratch memory between them.
+// The module has two fusions, which are one launch of the artifact, with scratch memory between them.
 #include <kiln/kiln.h>
 
 #include <dlfcn.h>
