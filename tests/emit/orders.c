@@ -286,7 +286,8 @@ typedef struct told {
 } told;
 
 static told compile(const kiln_module *m, const char *target, const char *text) {
-  kiln_compile_params p = {.struct_size = sizeof p, .target = target, .keep = KILN_KEEP_EXPLAIN};
+  kiln_compile_params p = {
+      .struct_size = sizeof p, .target = target, .keep = KILN_KEEP_EXPLAIN, .separate_launches = true};
   kiln_artifact *a = NULL;
   if (kiln_compile(cx, m, &p, &a) != KILN_OK) give_up(0, target, cx, text);
   told t = {.launches = kiln_artifact_manifest(a)->launch_count};
