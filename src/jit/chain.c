@@ -262,5 +262,6 @@ const kl_grouped *kl_chain_end(kl_chain *c) {
   if (c->first < c->end && c->of.planned[c->first].n > 1) look(c);
   const kl_grouped *g = c->several ? keep(c) : NULL;
   c->first = c->end = 0;
+  c->several = false;
   return g;
 }

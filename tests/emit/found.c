@@ -108,6 +108,15 @@ static const small rows[] = {
    "in { x = f32[40] parameter(0)\n i = s32[] parameter(1)\n s = (s32[], f32[40]) tuple(i, x)\n w = (s32[], f32[40]) while(s), condition=again, body=body\n ROOT r = f32[40] get-tuple-element(w), index=1\n}\n"
    "out { x = f32[40] parameter(0)\n i = s32[] parameter(1)\n y = f32[40] fusion(x, i), kind=kLoop, calls=in\n n = f32[40] negate(y)\n ROOT r = (f32[40], f32[40]) tuple(y, n)\n}\n"
    "ENTRY e { x = f32[40] parameter(0)\n k = s32[] parameter(1)\n n = s32[] constant(7)\n i = s32[] and(k, n)\n ROOT r = (f32[40], f32[40]) fusion(x, i), kind=kInput, calls=out\n}\n", "f32"},
+  {"a loop that is one launch, behind kernels that are one",
+   "u { x = f32[9,1024] parameter(0)\n y = f32[9,1024] parameter(1)\n ROOT r = f32[9,1024] multiply(x, y)\n}\ng { x = f32[9,1024] parameter(0)\n ROOT r = f16[9,1024] convert(x)\n}\n"
+   "h { x = f16[9,1024] parameter(0)\n ROOT r = f16[9,1024] negate(x)\n}\n"
+   "again { s = (s32[], f32[40]) parameter(0)\n i = s32[] get-tuple-element(s), index=0\n n = s32[] constant(9)\n ROOT r = pred[] compare(i, n), direction=LT\n}\n"
+   "body { s = (s32[], f32[40]) parameter(0)\n i = s32[] get-tuple-element(s), index=0\n x = f32[40] get-tuple-element(s), index=1\n o = s32[] constant(1)\n j = s32[] add(i, o)\n z = f32[] constant(0)\n"
+   " m = f32[] reduce(x, z), dimensions={0}, to_apply=f\n b = f32[40] broadcast(m), dimensions={}\n y = f32[40] subtract(b, x)\n ROOT r = (s32[], f32[40]) tuple(j, y)\n}\n"
+   "ENTRY e { x = f32[9,1024] parameter(0)\n y = f32[9,1024] parameter(1)\n k = s32[] parameter(2)\n c = f32[40] parameter(3)\n p = f32[9,1024] fusion(x, y), kind=kLoop, calls=u\n q = f16[9,1024] fusion(p), kind=kLoop, calls=g\n"
+   " t = f16[9,1024] fusion(q), kind=kLoop, calls=h\n n = s32[] constant(7)\n i = s32[] and(k, n)\n s = (s32[], f32[40]) tuple(i, c)\n w = (s32[], f32[40]) while(s), condition=again, body=body\n v = f32[40] get-tuple-element(w), index=1\n"
+   " ROOT r = (f16[9,1024], f32[40]) tuple(t, v)\n}\n", "f32"},
 };
 // clang-format on
 
