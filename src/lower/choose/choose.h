@@ -15,7 +15,8 @@ typedef struct kl_strategy {
   uint32_t teams; // so many rows come at one time, where a block makes sums of columns beside them; with `times` so
                   // many times as many, which find what rows read alike in shared memory; 0: as cost says, or none
   bool alone;     // blocks do not wait for others, but where the last of them joins what all have made
-  // Loops of ENTRY are one kernel of so many blocks where they can be; KL_NONE: none is; 0: as cost says.
+  // Loops of ENTRY are one kernel of so many blocks where they can be, and launches one behind the other are one where
+  // blocks go side by side; KL_NONE: none is; 0: as cost says.
   uint32_t rounds;
   bool often; // code of the host is made as if it were run often
 } kl_strategy;
