@@ -9,6 +9,9 @@ static const small rows[] = {
   {"a factor of no matrices",
    "ENTRY e { a = f32[0,8,2,1] parameter(0)\n lu = (f32[0,8,2,1], s32[0,8,1], s32[0,8]) custom-call(a), custom_call_target=\"lapack_sgetrf_ffi\"\n p = s32[0,8,1] get-tuple-element(lu), index=1\n"
    " ROOT r = s32[0,8,2] custom-call(p), custom_call_target=\"cu_lu_pivots_to_permutation\"\n}\n", "f32"},
+  {"a factor, whose columns have as many rows as 16 do not divide",
+   "ENTRY e { x = f32[44,44] parameter(0)\n p = f32[44,44] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={1}\n i = s32[44,44] iota(), iota_dimension=0\n j = s32[44,44] iota(), iota_dimension=1\n e = pred[44,44] compare(i, j), direction=EQ\n"
+   " u = f32[44,44] convert(e)\n a = f32[44,44] add(p, u)\n ROOT l = f32[44,44] cholesky(a), lower=false\n}\n", "f32"},
   {"a column whose first element makes nothing of the squares of the others",
    "ENTRY e { o = f64[2,1] parameter(0)\n f = f64[1,1] constant({{4e306}})\n m = f64[2,1] maximum(o, o)\n l = f64[2,1] constant({{4.75}, {-0.25}})\n s = f64[2,1] add(m, l)\n a = f64[3,1] concatenate(f, s), dimensions={0}\n"
    " ROOT qr = (f64[3,1], f64[1]) custom-call(a), custom_call_target=\"lapack_dgeqrf_ffi\"\n}\n", "f64"},

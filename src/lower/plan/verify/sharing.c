@@ -130,36 +130,92 @@ static bool are_nearer(kl_interval a, kl_interval b, int64_t than) {
   return up < than && down < than;
 }
 
+// How often e has what it has of a condition's first term; 0: not so.
+static int64_t times_in(const kl_aff *e, const kl_aff *condition) {
+  const kl_aff_atom *first = condition->n ? condition->terms[0].atom : NULL;
+  for (uint32_t i = 0; first && i < e->n; i++)
+    if (e->terms[i].atom == first && e->terms[i].coef % condition->terms[0].coef == 0)
+      return e->terms[i].coef / condition->terms[0].coef;
+  return 0;
+}
+
+// What e is where the access takes place, by the intervals of its variables, and by each condition of it or a part.
+static kl_interval bounds_of(sharing *x, const kl_event *event, const kl_aff *e) {
+  kl_dom *d = x->k->body->domain;
+  kl_affs *p = x->k->p->affs;
+  kl_interval in = kl_dom_interval(d, e);
+  kl_conditions c;
+  kl_conditions_at(x->k, event->place, event->guard, &c);
+  for (uint32_t i = 0; i < c.n; i++) {
+    int64_t n = times_in(e, c.c[i].e);
+    if (n <= 0) continue;
+    kl_interval rest = kl_dom_interval(d, kl_aff_sub(p, e, kl_aff_mulc(p, c.c[i].e, n)));
+    __int128 lo = (__int128)n * c.c[i].lo + rest.lo, hi = (__int128)n * c.c[i].hi + rest.hi;
+    if (lo > in.lo && lo <= in.hi) in.lo = (int64_t)lo;
+    if (hi < in.hi && hi >= in.lo) in.hi = (int64_t)hi;
+  }
+  return in;
+}
+
+// Two accesses' elements, less what they have in common where variables that are known to be the same are.
+typedef struct digits {
+  const kl_event *event[2];
+  const kl_aff *e[2];
+} digits;
+
+static void take_out(sharing *x, digits *d, uint32_t v) {
+  kl_affs *p = x->k->p->affs;
+  int64_t own, other;
+  lower_digits(p, d->e[0], 0, v, &own);
+  lower_digits(p, d->e[1], 0, v, &other);
+  for (unsigned i = 0; i < 2 && own == other; i++)
+    d->e[i] = kl_aff_sub(p, d->e[i], kl_aff_mulc(p, kl_aff_dim(p, v), own));
+}
+
 // Is v a digit of both, C v + low with terms beside it that are multiples of M? With low parts nearer than C, and C v +
 // low nearer than M, equal elements have the same v.
-static bool is_same_digit(sharing *x, const kl_aff *a, const kl_aff *b, uint32_t v) {
+static bool is_same_digit(sharing *x, const digits *d, uint32_t v) {
   const kl_body *body = x->k->body;
   kl_affs *p = x->k->p->affs;
   int64_t own, other, of_v = 0;
-  lower_digits(p, a, 0, v, &own);
+  lower_digits(p, d->e[0], 0, v, &own);
   if (own <= 0) return false;
-  int64_t g = common(b, own, common(a, own, 0));
-  const kl_aff *low_a = lower_digits(p, a, g, v, &own), *low_b = lower_digits(p, b, g, v, &other);
+  int64_t g = common(d->e[1], own, common(d->e[0], own, 0));
+  const kl_aff *low_a = lower_digits(p, d->e[0], g, v, &own), *low_b = lower_digits(p, d->e[1], g, v, &other);
   if (own != other || kl_has_var(kl_vars_of(body, low_a) | kl_vars_of(body, low_b), v)) return false;
-  kl_interval in_a = kl_dom_interval(body->domain, low_a), in_b = kl_dom_interval(body->domain, low_b);
+  kl_interval in_a = bounds_of(x, d->event[0], low_a), in_b = bounds_of(x, d->event[1], low_b);
   if (!are_nearer(in_a, in_b, own)) return false;
   if (!g) return true;
   if (__builtin_mul_overflow(own, body->vars[v].extent - 1, &of_v)) return false;
   return are_nearer(in_a, in_b, g - of_v);
 }
 
+// Of these variables those that are not known to be the same where the two touch one element. Each that is takes its
+// part away from what is left.
+static kl_vars less_same_digits(sharing *x, const kl_event *a, const kl_event *b, kl_vars vars) {
+  digits d = {{a, b}, {a->a->element, b->a->element}};
+  kl_vars before;
+  do {
+    before = vars;
+    for (uint32_t v = 0; v < x->k->body->nvars; v++) {
+      if (!kl_has_var(vars, v)) continue;
+      if (x->k->body->vars[v].extent > 1 && !is_same_digit(x, &d, v)) continue;
+      vars &= ~((kl_vars)1 << v);
+      take_out(x, &d, v);
+    }
+  } while (vars && vars != before);
+  return vars;
+}
+
 // Do the two touch one element only where they have the same values of these variables?
 static bool excludes_others(sharing *x, const kl_event *a, const kl_event *b, kl_vars vars, bool same_block) {
   pair p;
   if (kl_has_symbols(a->a->element) || kl_has_symbols(b->a->element)) return false;
-  for (uint32_t v = 0; v < x->k->body->nvars; v++)
-    if (x->k->body->vars[v].extent == 1 || (kl_has_var(vars, v) && is_same_digit(x, a->a->element, b->a->element, v)))
-      vars &= ~((kl_vars)1 << v);
+  vars = less_same_digits(x, a, b, vars);
   if (!vars) return true;
   open_pair(x, &p, a, b, same_block);
   for (uint32_t v = 0; v < p.nvars; v++)
-    if (kl_has_var(vars, v) && x->k->body->vars[v].extent > 1 && !(excludes(&p, v, true) && excludes(&p, v, false)))
-      return false;
+    if (kl_has_var(vars, v) && !(excludes(&p, v, true) && excludes(&p, v, false))) return false;
   return true;
 }
 
