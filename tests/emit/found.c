@@ -9,6 +9,9 @@ static const small rows[] = {
   {"a factor of no matrices",
    "ENTRY e { a = f32[0,8,2,1] parameter(0)\n lu = (f32[0,8,2,1], s32[0,8,1], s32[0,8]) custom-call(a), custom_call_target=\"lapack_sgetrf_ffi\"\n p = s32[0,8,1] get-tuple-element(lu), index=1\n"
    " ROOT r = s32[0,8,2] custom-call(p), custom_call_target=\"cu_lu_pivots_to_permutation\"\n}\n", "f32"},
+  {"an unknown that is next to nothing, and one that is made of it",
+   "ENTRY e { o = f32[2,2] parameter(0)\n z = f32[2,2] subtract(o, o)\n p = pred[2,2] compare(z, z), direction=EQ\n a = f32[2,2] constant({{-3.86e35, 0}, {-1688.5, -2.3e-15}})\n b = f32[2,2] constant({{4.467e-7, 4.5e-7}, {0, 0}})\n"
+   " s = f32[2,2] select(p, a, o)\n ROOT x = f32[2,2] triangular-solve(s, b), left_side=true, lower=true, unit_diagonal=false, transpose_a=NO_TRANSPOSE\n}\n", "f32"},
   {"a factor, whose columns have as many rows as 16 do not divide",
    "ENTRY e { x = f32[44,44] parameter(0)\n p = f32[44,44] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={1}\n i = s32[44,44] iota(), iota_dimension=0\n j = s32[44,44] iota(), iota_dimension=1\n e = pred[44,44] compare(i, j), direction=EQ\n"
    " u = f32[44,44] convert(e)\n a = f32[44,44] add(p, u)\n ROOT l = f32[44,44] cholesky(a), lower=false\n}\n", "f32"},

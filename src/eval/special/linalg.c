@@ -287,7 +287,8 @@ static void load_triangle(const solve_job *job, int64_t which, room *r) {
 
 // Solves for one right-hand side in r->x. The errors e of any substitution obey, row by row,
 //   (|a_ii| - d_ii) e_i <= sum over j before i of |a_ij| e_j + d_ij (|x_j| + e_j), plus d_ii |x_i| and b's slack,
-// with d = gamma |a| + slack of a. A row is open where its sum may overflow on the way, and then those that take it.
+// with d = gamma |a| + slack of a, and beside that what a quotient below the normal numbers loses. A row is open where
+// its sum may overflow on the way, and then those that take it.
 static void substitute(const solve_job *job, room *r) {
   int64_t n = job->n;
   double gamma = gamma_of(job, n + 2);
@@ -306,7 +307,7 @@ static void substitute(const solve_job *job, room *r) {
     }
     if (!(size + e < job->most / 2) || !(num_size(r->x[i]) < job->most / 2)) e = INFINITY;
     double a = num_size(row[i]), d = job->unit ? gamma : gamma * a + r->slack[i * n + i];
-    r->error[i] = a > d ? (e + d * num_size(r->x[i])) / (a - d) * (1 + 0x1p-20) : INFINITY;
+    r->error[i] = a > d ? (e + d * num_size(r->x[i])) / (a - d) * (1 + 0x1p-20) + 4 * job->least : INFINITY;
   }
 }
 
