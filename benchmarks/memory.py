@@ -202,21 +202,26 @@ class Module:
 
 def row_of(kiln, path):
     """Launches, bytes that are there at most, those that a kernel leaves for itself at most, and those of the scratch memory
-    without constants and counters; or None."""
+    without constants and counters; launches where several may be one, and scratch memory then; or None."""
 
-    def emit(what):
-        command = [kiln, "compile", path, "--target", "sm_90", "--separate-launches", "--emit", what]
+    def emit(what, *options):
+        command = [kiln, "compile", path, "--target", "sm_90", "--emit", what, *options]
         done = subprocess.run(command, capture_output=True, text=True)
         return None if done.returncode else done.stdout
 
-    text, manifest, plan = emit("hlo"), emit("json"), emit("plan")
-    if text is None or manifest is None or plan is None:
+    def taken(manifest):
+        m = json.loads(manifest)
+        constants = rounded(m["constants"]["bytes"]) if "constants" in m else 0
+        return len(m["launches"]), m["scratch"]["bytes"] - constants - m["scratch"]["zero_bytes"]
+
+    apart = "--separate-launches"
+    text, manifest, plan, together = emit("hlo", apart), emit("json", apart), emit("plan", apart), emit("json")
+    if text is None or manifest is None or plan is None or together is None:
         return None
-    m = json.loads(manifest)
-    constants = rounded(m["constants"]["bytes"]) if "constants" in m else 0
+    launches, scratch = taken(manifest)
     kernels = re.split(r"^kernel ", plan, flags=re.M)
     left = max(sum(rounded(int(n)) for n in re.findall(r"^  s\d+: scratch .*?, (\d+) bytes, aligned to \d+$", k, re.M)) for k in kernels)
-    return len(m["launches"]), Module(text).most(), left, m["scratch"]["bytes"] - constants - m["scratch"]["zero_bytes"]
+    return launches, Module(text).most(), left, scratch, *taken(together)
 
 
 def default_files():
@@ -229,19 +234,21 @@ def main():
     kiln, files = sys.argv[1], sys.argv[2:] or default_files()
     print("# Scratch memory\n\nMade by `./bootstrap bench memory`: bytes for sm_90. There: values that are there at one launch, at most. Own:\n"
           "what one kernel leaves for launches of its own, at most. Ratio: scratch memory over the greater of the two; below 1 is\n"
-          "what kernels write over what they read.\n")
-    print("| module | launches | there | own | scratch | ratio |\n| --- | ---: | ---: | ---: | ---: | ---: |")
+          "what kernels write over what they read. As one: launches where several may be one, as by default, and their scratch memory:\n"
+          "buffers of such are there for all of it, at most 4 MiB of them.\n")
+    print("| module | launches | there | own | scratch | ratio | as one: launches | scratch |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     refused, without = [], 0
     for path in files:
         name = re.sub(r".*/(?=[^/]*/[^/]*$)", "", path).removesuffix(".hlo")
         found = row_of(kiln, path)
         if not found:
             refused.append(name)
-        elif not any(found[1:]):
+        elif not any((*found[1:4], found[5])):
             without += 1
         else:
-            launches, there, own, scratch = found
-            print(f"| {name} | {launches} | {there} | {own} | {scratch} | {scratch / max(there, own, 1):.3f} |", flush=True)
+            launches, there, own, scratch, fewer, together = found
+            ratio = scratch / max(there, own, 1)
+            print(f"| {name} | {launches} | {there} | {own} | {scratch} | {ratio:.3f} | {fewer} | {together} |", flush=True)
     print(f"\nOf {len(files)} modules {without} take none, and these are not compiled: {', '.join(refused) or 'none'}.")
 
 

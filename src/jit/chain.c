@@ -112,8 +112,9 @@ static bool add_member(kl_chain *c) {
   return r->nmembers == 1 || kl_share_with(c->of.cx, r) || put_in_one(r);
 }
 
-// Buffers that pass from launch to launch share no memory while all are one; nor would more of them lie in L2.
-enum { MOST_BYTES = 16 << 20 };
+// Buffers that pass from launch to launch share no memory while all are one: of scratch memory no module takes much more
+// than its values need. Where they are more than this, a launch is little beside them.
+enum { MOST_BYTES = 4 << 20 };
 
 // All launches of the kernel; false: not all can be.
 static bool add_kernel(kl_chain *c, uint32_t unit) {
