@@ -237,8 +237,13 @@ static void adapt(const sized *x, kl_instr *in, kl_more *more, int64_t *sizes, k
     }
     in->slice = slice;
   }
-  if (in->op != KL_OP_DYNAMIC_SLICE && in->op != KL_OP_GATHER) return;
+  if (in->op != KL_OP_DYNAMIC_SLICE && in->op != KL_OP_GATHER && in->op != KL_OP_TOPK) return;
   *more = *in->more;
+  if (in->op == KL_OP_TOPK) { // as many as there are
+    if (s->rank && more->k > s->dims[s->rank - 1]) more->k = s->dims[s->rank - 1];
+    in->more = more;
+    return;
+  }
   for (uint32_t d = 0; d < s->rank; d++) {
     sizes[d] = more->sizes.p[d];
     if (is_whole(in, was, d) || sizes[d] > s->dims[d]) sizes[d] = s->dims[d]; // or no batch
@@ -248,7 +253,7 @@ static void adapt(const sized *x, kl_instr *in, kl_more *more, int64_t *sizes, k
 }
 
 // Elements of the result as the text has it: where a dimension is not dynamic, all of them. One element of a slice that
-// is not there is 0.
+// is not there is 0, and so is what topk has no element for.
 static kiln_status settle(sized *x, kl_evval *out, const kl_shape *declared) {
   int64_t dims[KILN_MAX_RANK];
   bool fits = true, less = false;
@@ -259,7 +264,8 @@ static kiln_status settle(sized *x, kl_evval *out, const kl_shape *declared) {
     fits &= out->shape->dims[d] <= dims[d];
   }
   if (!less) return KILN_OK;
-  if (!fits || x->in->op != KL_OP_SLICE) return kl_ev_refuse(x->ev, x->in, other_sizes);
+  bool fills = x->in->op == KL_OP_SLICE || x->in->op == KL_OP_TOPK;
+  if (!fits || !fills) return kl_ev_refuse(x->ev, x->in, other_sizes);
   return fill(x->ev, out, shape_of(x->ev, declared->dtype, declared->rank, dims));
 }
 

@@ -333,6 +333,20 @@ static const struct {
      "e = f32[<=5,7,8] convolution(d, w), window={size=3}, dim_labels=b0f_0io->b0f, feature_group_count=4 "
      "g = f32[<=2,9] pad(a, z), padding=-2_-1x0_0 k = s32[] get-dimension-size(g), dimensions={0} "
      "ROOT r = (f32[<=5,9], f32[<=5,7,8], f32[<=2,9], s32[]) tuple(c, e, g, k)"},
+    {// the first of as many as there are, or fewer
+     "p = f32[3,9] parameter(2) q = s8[5,9] parameter(3) v = bf16[2,40] parameter(4) w = u16[9] parameter(5) a = "
+     "f32[3,<=9] set-dimension-size(p, n), dimensions={1} top = (f32[3,4], s32[3,4]) topk(a), k=4, largest=true b = "
+     "s8[<=5,9] set-dimension-size(q, m), dimensions={0} c = s8[<=5,<=9] set-dimension-size(b, n), dimensions={1} "
+     "low = (s8[<=5,<=3], s32[<=5,<=3]) topk(c), k=3, largest=false d = bf16[2,<=40] set-dimension-size(v, m), "
+     "dimensions={1} half = (bf16[2,7], s32[2,7]) topk(d), k=7, largest=false e = u16[<=9] set-dimension-size(w, n), "
+     "dimensions={0} all = (u16[9], s32[9]) topk(e), k=9, largest=true top0 = f32[3,4] get-tuple-element(top), index=0 "
+     "top1 = s32[3,4] get-tuple-element(top), index=1 low0 = s8[<=5,<=3] get-tuple-element(low), index=0 low1 = "
+     "s32[<=5,<=3] "
+     "get-tuple-element(low), index=1 half0 = bf16[2,7] get-tuple-element(half), index=0 half1 = s32[2,7] "
+     "get-tuple-element(half), index=1 all0 = u16[9] get-tuple-element(all), index=0 all1 = s32[9] "
+     "get-tuple-element(all), "
+     "index=1 ROOT r = (f32[3,4], s32[3,4], s8[<=5,<=3], s32[<=5,<=3], bf16[2,7], s32[2,7], u16[9], s32[9]) "
+     "tuple(top0, top1, low0, low1, half0, half1, all0, all1)"},
 };
 
 START_TEST(indexed_sizes) {

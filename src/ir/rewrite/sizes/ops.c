@@ -242,6 +242,37 @@ static uint32_t sort(kl_sizing *z) {
   return in->shape->dtype == KILN_TUPLE ? kl_graph_tuple(z->g, n, values) : values[0];
 }
 
+// The last in the order of a type, which is that of the bits of sign and magnitude for floats.
+static uint64_t last_of(kl_dtype t, bool largest) {
+  uint64_t all = kl_info(t)->bits == 64 ? UINT64_MAX : ((uint64_t)1 << kl_info(t)->bits) - 1, sign = all ^ all >> 1;
+  if (kl_is_float(t) && kl_info(t)->kind != KL_E8M0) return largest ? all : all ^ sign;
+  if (!kl_is_signed(t) || kl_is_float(t)) return largest ? 0 : all;
+  return largest ? sign : all ^ sign;
+}
+
+// What lies beyond the size comes last, also of equals, as those before it come first. Where there are fewer than are
+// wanted, the rest is 0.
+static uint32_t topk(kl_sizing *z) {
+  const kl_shape *s = z->shapes[0];
+  uint32_t dim = s->rank - 1, size = kl_extent(z, 0, dim), values[2];
+  kl_extents x;
+  if (size == KL_WHOLE) return batches(z, 1, -1);
+  for (uint32_t d = 0; d < KILN_MAX_RANK; d++) x.of[d] = d == dim ? size : KL_WHOLE;
+  uint64_t bits[2] = {last_of(s->dtype, z->in->more->largest), 0};
+  z->values[0] = kl_size_mask(z, z->values[0], &x, kl_graph_bits(z->g, s->dtype, bits, 0, NULL));
+  same_places(z, dim);
+  uint32_t found = kl_size_keep(z);
+  for (uint32_t leaf = 0; leaf < 2; leaf++) {
+    const kl_shape *to = kl_shape_leaf(z->in->shape, leaf);
+    values[leaf] = kl_graph_element(z->g, found, leaf);
+    if (to->dynamic && to->dynamic[dim])
+      z->out[leaf].of[dim] = kl_size_hold(z, size, 0, to->dims[dim]);
+    else
+      values[leaf] = kl_size_mask(z, values[leaf], &x, kl_size_zero(z, to->dtype));
+  }
+  return kl_graph_tuple(z->g, 2, values);
+}
+
 static uint32_t norm(kl_sizing *z) {
   uint32_t feature = (uint32_t)z->in->more->feature_index;
   bool sized = z->in->op != KL_OP_BATCH_NORM_INFERENCE || kl_is_sized(z, 0, feature);
@@ -312,7 +343,7 @@ uint32_t kl_size_op(kl_sizing *z) {
   case KL_KIND_GATHER:
   case KL_KIND_SCATTER: return kl_size_placed(z);
   case KL_KIND_SORT: return sort(z);
-  case KL_KIND_TOPK: return batches(z, 1, -1);
+  case KL_KIND_TOPK: return topk(z);
   case KL_KIND_CHOLESKY:
   case KL_KIND_TRIANGULAR_SOLVE: return batches(z, 2, -1);
   case KL_KIND_FFT: return batches(z, in->more->sizes.n, -1);
