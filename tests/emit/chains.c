@@ -84,6 +84,16 @@ static const struct {
            "ENTRY e { x = f32[12,6144] parameter(0) y = f32[6144,8] parameter(1) s = f32[6144] fusion(x), kind=kLoop, "
            "calls=f "
            "ROOT r = f32[6144,8] fusion(s, y), kind=kLoop, calls=g }"},
+    {"columns less their sums, and behind their sums others, of more blocks than they are of", 3, 1,
+     FOLDS "f { x = f32[12,6144] parameter(0) z = f32[] constant(0) s = f32[6144] reduce(x, z), dimensions={0}, "
+           "to_apply=add b = f32[12,6144] broadcast(s), dimensions={1} ROOT r = f32[12,6144] subtract(x, b) } "
+           "g { x = f32[12,6144] parameter(0) z = f32[] constant(0) ROOT s = f32[6144] reduce(x, z), dimensions={0}, "
+           "to_apply=add } "
+           "h { x = f32[6144] parameter(0) y = f32[4096] parameter(1) ROOT r = f32[10240] concatenate(x, y), "
+           "dimensions={0} } "
+           "ENTRY e { x = f32[12,6144] parameter(0) y = f32[4096] parameter(1) d = f32[12,6144] fusion(x), kind=kLoop, "
+           "calls=f s = f32[6144] fusion(d), kind=kLoop, calls=g ROOT r = f32[10240] fusion(s, y), kind=kLoop, "
+           "calls=h }"},
     {"columns that blocks join, of which one comes last", 2, 2,
      FOLDS
      "f { x = f32[700,64] parameter(0) z = f32[] constant(0) ROOT s = f32[64] reduce(x, z), dimensions={0}, "
@@ -157,6 +167,12 @@ static const struct {
      "not(x) } "
      "ENTRY e { x = s4[200000] parameter(0) s = s4[200000] fusion(x), kind=kLoop, calls=f "
      "ROOT r = s4[200000] fusion(s), kind=kLoop, calls=g }"},
+    {"halves of bytes, and behind them what is of several blocks", 3, 1,
+     "f { x = s4[512] parameter(0) ROOT r = s4[512] negate(x) } g { x = s4[512] parameter(0) ROOT r = s32[512] "
+     "convert(x) } "
+     "h { x = s32[512] parameter(0) y = s32[4096] parameter(1) ROOT r = s32[4608] concatenate(x, y), dimensions={0} } "
+     "ENTRY e { x = s4[512] parameter(0) y = s32[4096] parameter(1) n = s4[512] fusion(x), kind=kLoop, calls=f "
+     "w = s32[512] fusion(n), kind=kLoop, calls=g ROOT r = s32[4608] fusion(w, y), kind=kLoop, calls=h }"},
 };
 
 static size_t launches_of(const kiln_module *m, unsigned t, unsigned k) {

@@ -1,5 +1,5 @@
-// Loops and branches around launches of plans, as one kernel of one block, or of the blocks of one cluster; and launches
-// one behind the other, as one kernel of many blocks that know nothing of each other.
+// Loops and branches around launches of plans, as one kernel of one block, or of the blocks of one cluster; and
+// launches one behind the other, as one kernel of many blocks that know nothing of each other.
 //
 // A member is a launch of a plan. Its blocks are made one after the other, by teams: the threads of the kernel's block
 // in groups of as many as the launch's blocks have, each with shared memory and a barrier of its own. All threads wait
@@ -25,7 +25,8 @@ typedef struct kl_member {
   // multiprocessors have their part.
   double work, way, shared;
   double registers; // of a thread
-  // Of a launch of its own: how often all multiprocessors have as many blocks as they run at once; threads at work then.
+  // Of a launch of its own: how often all multiprocessors have as many blocks as they run at once; threads at work
+  // then.
   double ways, threads;
 } kl_member;
 
@@ -97,8 +98,8 @@ static inline bool kl_goes_by_blocks(const kl_member *m) {
 // Blocks that all shares take.
 int64_t kl_shares_grid(const kl_rounds *r);
 // Finds the last member's share, and what the others' are to be multiplied by, so that what blocks of the kernel store
-// and others touch is always one block's alone; sets these and the grid. False: none is found, and shares are as they
-// were. What members before the last do to each other is not looked at.
+// and others touch is always one block's alone, if it is so of the others by themselves; sets these and the grid.
+// False: none is found, and both are as they were.
 bool kl_share_with(kl_ctx *cx, kl_rounds *r);
 // Is that so of all members?
 bool kl_shares_hold(kl_ctx *cx, const kl_rounds *r);

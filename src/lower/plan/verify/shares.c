@@ -3,7 +3,11 @@
 // All threads of a launch, block by block, stand in one row, which is cut into shares of one length: block c of the
 // kernel does share c of every member. Blocks know nothing of each other. So of memory that one member stores in and
 // another touches each element must be one block's: whoever names element e is of block floor(e / each), or of block
-// floor(e / each) mod blocks. That is proved of every access, of all that it touches where its guard holds.
+// floor((e mod row) / each). That is proved of every access, of all that it touches where its guard holds.
+//
+// Neither depends on how many blocks there are; and where all shares become t times as long, `each` does. So what holds
+// of members holds with one more behind them, but that proofs find less of what is true than there is: they are done
+// anew where shares have changed.
 //
 // Shares are found by how fast accesses go: if a share of one launch moves its place in an array by as many elements as
 // a share of the other, they go side by side. What is found so is a guess, of which the proof says whether it is right.
@@ -254,9 +258,9 @@ static uint32_t paces_of(const shares *x, const touch *t, pace *out) {
 
 // --- the proof ------------------------------------------------------------------------------------------------------
 
-// Element e is block floor(e / each)'s, with `blocks` modulo these.
+// Element e is block floor(e / each)'s, with a `row` that of e mod row.
 typedef struct owner {
-  int64_t each, blocks;
+  int64_t each, row;
 } owner;
 
 // The number of a touch's share is floor(number / per).
@@ -279,8 +283,8 @@ static int64_t remainder_of(int64_t a, int64_t b) {
 }
 
 static int64_t block_of(owner o, int64_t element) {
-  int64_t n = (element - remainder_of(element, o.each)) / o.each;
-  return o.blocks ? remainder_of(n, o.blocks) : n;
+  int64_t e = o.row ? remainder_of(element, o.row) : element;
+  return (e - remainder_of(e, o.each)) / o.each;
 }
 
 // Is it wrong at one of some points at the ends?
@@ -318,11 +322,10 @@ static bool is_own(shares *x, const touch *t, owner o) {
                 .body = t->body};
   kl_conditions c;
   kl_conditions_at(&k, t->place, t->guard, &c);
-  int64_t per, all;
+  int64_t per;
   const kl_aff *number = number_of(x, t, &per), *e = t->element;
   if (is_refuted(&k, t, o, number, per, &c)) return false;
-  if (o.blocks && __builtin_mul_overflow(o.each, o.blocks, &all)) return false;
-  if (o.blocks) e = kl_aff_modc(p, e, all);
+  if (o.row) e = kl_aff_modc(p, e, o.row);
   const kl_aff *apart = kl_aff_addmul(p, e, number, -(o.each / per));
   if (o.each % per == 0 && kl_is_within(&k, kl_dom_simplify(t->body->domain, apart), 0, o.each / per - 1, &c))
     return true;
@@ -337,19 +340,26 @@ static bool all_own(shares *x, uint32_t array, owner o) {
   return true;
 }
 
-// By what one of its accesses moves with a share.
+// How far an access moves with so many threads; 0: by no whole number of elements.
+static int64_t moves_by(pace s, kl_wide threads) {
+  ratio r = reduced(threads * s.elements.num, (kl_wide)s.elements.den * s.threads);
+  return r.den == 1 ? r.num : 0;
+}
+
+// By what one of its accesses moves with a share, and with all threads of the launch.
 static bool has_owner(shares *x, uint32_t array) {
-  int64_t tried = 0;
+  owner tried = {0, 0};
   for (size_t i = 0; i < x->touches.n; i++) {
     const touch *t = &x->touches.p[i];
+    const kl_member *m = &x->r->members[t->member];
     pace s[MOST_PACES];
     uint32_t n = t->array == array ? paces_of(x, t, s) : 0;
     for (uint32_t k = 0; k < n; k++) {
-      kl_wide threads = x->r->members[t->member].share;
-      ratio each = reduced(threads * s[k].elements.num, (kl_wide)s[k].elements.den * s[k].threads);
-      if (each.den != 1 || each.num == tried) continue;
-      tried = each.num;
-      if (all_own(x, array, (owner){tried, 0}) || all_own(x, array, (owner){tried, x->r->grid})) return true;
+      owner o = {moves_by(s[k], m->share), moves_by(s[k], (kl_wide)m->launch->grid * m->launch->block)};
+      if (!o.each || (o.each == tried.each && o.row == tried.row)) continue;
+      if (o.each != tried.each && all_own(x, array, (owner){o.each, 0})) return true;
+      if (o.row > o.each && all_own(x, array, o)) return true;
+      tried = o;
     }
   }
   return false;
@@ -372,13 +382,23 @@ static bool end(shares *x, bool result) {
   return result;
 }
 
+// One array after the other: of each there may be as many accesses.
 bool kl_shares_hold(kl_ctx *cx, const kl_rounds *r) {
   kl_arena arena;
   shares x;
-  bool any = false;
+  bool hold = true;
   begin(&x, cx, &arena, r);
-  for (uint32_t i = 1; i < r->nmembers; i++) any |= find_shared(&x, i);
-  return end(&x, !any || r->grid == 1 || (collect_all(&x) && all_have_owners(&x)));
+  for (uint32_t i = 1; i < r->nmembers; i++) find_shared(&x, i);
+  bool *all = x.shared;
+  x.shared = KL_NEW_N(&arena, bool, r->nargs + 1);
+  for (uint32_t i = 0; i < r->nargs && r->grid > 1 && hold; i++) {
+    if (!all[i]) continue;
+    x.touches.n = 0;
+    x.shared[i] = true;
+    hold = collect_all(&x) && has_owner(&x, i);
+    x.shared[i] = false;
+  }
+  return end(&x, hold);
 }
 
 // --- finding them ---------------------------------------------------------------------------------------------------
@@ -439,12 +459,22 @@ static void find_ways(const shares *x, const touch *a, const touch *b, ways *out
       if (match(&x->r->members[a->member], p[i], &x->r->members[b->member], q[k], &w)) add_way(x->r, w, out);
 }
 
+// Does one block all of the first n members?
+static bool are_one_blocks(const kl_rounds *r, uint32_t n) {
+  bool one = true;
+  for (uint32_t i = 0; i < n; i++)
+    one &= r->members[i].share >= r->members[i].launch->grid * r->members[i].launch->block;
+  return one;
+}
+
+// Of those before the last nothing is new, but where their shares are no more as they were, or were one block's.
 static bool try_way(shares *x, kl_rounds *r, way w) {
   uint32_t last = r->nmembers - 1;
+  bool anew = w.times > 1 || are_one_blocks(r, last);
   for (uint32_t i = 0; i < last; i++) r->members[i].share *= w.times;
   r->members[last].share = w.share;
   r->grid = kl_shares_grid(r);
-  if (all_have_owners(x)) return true;
+  if (all_have_owners(x) && (!anew || kl_shares_hold(x->cx, r))) return true;
   for (uint32_t i = 0; i < last; i++) r->members[i].share /= w.times;
   return false;
 }
@@ -465,6 +495,9 @@ static bool try_ways(shares *x, kl_rounds *r) {
 bool kl_share_with(kl_ctx *cx, kl_rounds *r) {
   kl_arena arena;
   shares x;
+  int64_t grid = r->grid;
   begin(&x, cx, &arena, r);
-  return end(&x, find_shared(&x, r->nmembers - 1) && collect_all(&x) && try_ways(&x, r));
+  bool with = find_shared(&x, r->nmembers - 1) && collect_all(&x) && try_ways(&x, r);
+  if (!with) r->grid = grid;
+  return end(&x, with);
 }
