@@ -126,12 +126,12 @@ static bool add_kernel(kl_chain *c, uint32_t unit) {
   return all;
 }
 
-static void fit(kl_chain *c, bool several) {
+static bool fit(kl_chain *c, bool several) {
   c->members.n = 0;
   for (uint32_t i = 0; i < c->rounds.nmembers; i++) VEC_PUSH(c->of.cx, &c->members, c->rounds.members[i]);
   c->fitted = c->rounds;
   c->fitted.members = c->members.p;
-  kl_shares_fit(&c->fitted, c->t, several);
+  return kl_shares_fit(&c->fitted, c->t, several);
 }
 
 // Is it better than launches that take so long? Where somebody asks for it, wherever blocks go side by side.
@@ -148,7 +148,8 @@ static void look(kl_chain *c) {
   c->looked = true;
   c->open = add_kernel(c, c->first) && c->rounds.nmembers;
   if (!c->open) return;
-  fit(c, true);
+  if (!fit(c, true)) c->open = false;
+  if (!c->open) return;
   c->clocks = c->apart = c->fitted.apart;
   if (c->rounds.nmembers < 2) return;
   c->several = c->open = is_better(c, c->apart);
@@ -200,9 +201,8 @@ bool kl_chain_takes(kl_chain *c, uint32_t unit) {
   uint64_t bytes = c->bytes;
   int64_t *shares = KL_NEW_N(k->arena, int64_t, before.nmembers + 1);
   for (uint32_t i = 0; i < before.nmembers; i++) shares[i] = before.members[i].share;
-  bool all = add_kernel(c, unit), takes = false;
+  bool all = add_kernel(c, unit) && fit(c, true), takes = false;
   if (all) {
-    fit(c, true);
     double apart = c->clocks + c->fitted.apart - c->apart;
     takes = is_better(c, apart);
     if (!takes && c->why)

@@ -205,6 +205,67 @@ START_TEST(go_side_by_side) {
 }
 END_TEST
 
+// Where one launch leaves multiprocessors without work that several give them, or threads without registers that they
+// need, whoever asks for it.
+static const struct {
+  const char *what;
+  uint32_t rounds;
+  unsigned launches;
+  const char *text;
+} apart[] = {
+    {"tiles, of which many are in one row", 0, 2,
+     FOLDS
+     "ENTRY e { a = bf16[256,256] parameter(0) b = bf16[256,256] parameter(1) d = f32[256,256] dot(a, b), "
+     "lhs_contracting_dims={1}, rhs_contracting_dims={0} low = f32[] constant(-inf) z = f32[] constant(0) "
+     "m = f32[256] reduce(d, low), dimensions={1}, to_apply=max mb = f32[256,256] broadcast(m), dimensions={0} "
+     "s = f32[256,256] subtract(d, mb) x = f32[256,256] exponential(s) t = f32[256] reduce(x, z), dimensions={1}, "
+     "to_apply=add tb = f32[256,256] broadcast(t), dimensions={0} ROOT r = f32[256,256] divide(x, tb) }"},
+    {"long transforms, and a loop that goes over all of them at several places", 0, 3,
+     "g { x = c64[64,4096] parameter(0) y = c64[4096] parameter(1) b = c64[64,4096] broadcast(y), dimensions={1} "
+     "ROOT z = c64[64,4096] multiply(x, b) } "
+     "ENTRY e { x = c64[64,4096] parameter(0) y = c64[4096] parameter(1) f = c64[64,4096] fft(x), fft_type=FFT, "
+     "fft_length={4096} g = c64[64,4096] fusion(f, y), kind=kLoop, calls=g ROOT r = c64[64,4096] fft(g), "
+     "fft_type=IFFT, fft_length={4096} }"},
+    {"tiles of many registers, and blocks of many threads", 1, 2,
+     "add { a = f64[] parameter(0) b = f64[] parameter(1) ROOT r = f64[] add(a, b) } "
+     "g { d = f64[128,128,128] parameter(0) z = f64[] constant(0) s = f64[128] reduce(d, z), dimensions={1,2}, "
+     "to_apply=add b = f64[128,128,128] broadcast(s), dimensions={0} ROOT r = f64[128,128,128] divide(d, b) } "
+     "ENTRY e { q = f64[128,128,32] parameter(0) k = f64[128,128,32] parameter(1) d = f64[128,128,128] dot(q, k), "
+     "lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={2} "
+     "ROOT r = f64[128,128,128] fusion(d), kind=kLoop, calls=g }"},
+    {"the same again and again", 1, 6,
+     "add { a = f64[] parameter(0) b = f64[] parameter(1) ROOT r = f64[] add(a, b) } "
+     "g { d = f64[128,128,128] parameter(0) z = f64[] constant(0) s = f64[128] reduce(d, z), dimensions={1,2}, "
+     "to_apply=add b = f64[128,128,128] broadcast(s), dimensions={0} ROOT r = f64[128,128,128] divide(d, b) } "
+     "less { t = (s32[], s32[], f64[128,128,128]) parameter(0) i = s32[] get-tuple-element(t), index=0 "
+     "n = s32[] get-tuple-element(t), index=1 ROOT c = pred[] compare(i, n), direction=LT } "
+     "round { t = (s32[], s32[], f64[128,128,128]) parameter(0) i = s32[] get-tuple-element(t), index=0 "
+     "n = s32[] get-tuple-element(t), index=1 x = f64[128,128,128] get-tuple-element(t), index=2 one = s32[] "
+     "constant(1) "
+     "j = s32[] add(i, one) d = f64[128,128,128] dot(x, x), lhs_batch_dims={0}, rhs_batch_dims={0}, "
+     "lhs_contracting_dims={2}, rhs_contracting_dims={2} y = f64[128,128,128] fusion(d), kind=kLoop, calls=g "
+     "ROOT r = (s32[], s32[], f64[128,128,128]) tuple(j, n, y) } "
+     "ENTRY e { n = s32[] parameter(0) x = f64[128,128,128] parameter(1) z = s32[] constant(0) "
+     "t = (s32[], s32[], f64[128,128,128]) tuple(z, n, x) w = (s32[], s32[], f64[128,128,128]) while(t), "
+     "condition=less, body=round ROOT r = f64[128,128,128] get-tuple-element(w), index=2 }"},
+};
+
+START_TEST(stay_apart) {
+  unsigned k = (unsigned)_i;
+  kl_sb b;
+  kl_sb_init(&b, cx);
+  kl_sbf(&b, "HloModule apart\n%s", apart[k].text);
+  kiln_module *m = NULL;
+  if (kiln_module_parse(cx, "apart.hlo", b.p, b.n, &m) != KILN_OK) give_up(k, "parsing", cx, b.p);
+  strategy.rounds = apart[k].rounds;
+  size_t n = kiln_artifact_manifest(compiled_for(cx, m, 3, k, b.p))->launch_count;
+  strategy.rounds = 0;
+  ck_assert_msg(n == apart[k].launches, "%s: %zu launches, not %u", apart[k].what, n, apart[k].launches);
+  kiln_module_destroy(&m);
+  kl_sb_free(&b);
+}
+END_TEST
+
 // What some launch stores is not read as what never changes; what none does is.
 START_TEST(loads_are_coherent) {
   static const char text[] =
@@ -253,6 +314,6 @@ START_TEST(equal_chains_share_code) {
 END_TEST
 
 int main(void) {
-  return RUN_TESTS("chains", EACH(make, drop), {go_side_by_side, KL_COUNT(chains)}, {loads_are_coherent},
-                   {equal_chains_share_code});
+  return RUN_TESTS("chains", EACH(make, drop), {go_side_by_side, KL_COUNT(chains)}, {stay_apart, KL_COUNT(apart)},
+                   {loads_are_coherent}, {equal_chains_share_code});
 }

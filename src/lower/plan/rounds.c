@@ -58,12 +58,15 @@ static const double of_l2_alone = 2;
 // Rounds of a loop that says no number: what stands before it counts for little, as it does for two or a thousand.
 static const double rounds_unknown = 10;
 
+static double multiprocessors_of(const kl_target *t) { // where nobody says: of an H100
+  return t->multiprocessors ? t->multiprocessors : 132;
+}
+
 // What keeps one multiprocessor that has the GPU to itself: what loops go over stays in L2, of which it has more than
 // its share then, and nobody else changes elements.
 static double clocks_alone(const kl_plan *p, const kl_cost_clocks *t) {
-  double multiprocessors = p->target.multiprocessors ? p->target.multiprocessors : 132;
   double of[] = {t->of[KL_LIMIT_L2] / of_l2_alone, t->of[KL_LIMIT_SHARED], t->of[KL_LIMIT_ISSUE],
-                 t->of[KL_LIMIT_MEET] / multiprocessors};
+                 t->of[KL_LIMIT_MEET] / multiprocessors_of(&p->target)};
   double sum = 0, most = 0;
   for (size_t i = 0; i < KL_COUNT(of); i++) {
     sum += of[i];
@@ -77,12 +80,12 @@ enum { MOST_AT_WORK = 2048, MOST_BLOCKS = 32, SHARED_OF_ALL = 228 << 10, SHARED_
 
 // Blocks that all multiprocessors run at once.
 static double at_once(const kl_target *t, uint32_t block, uint32_t shared_bytes, double registers) {
-  double each = MOST_BLOCKS, multiprocessors = t->multiprocessors ? t->multiprocessors : 132;
+  double each = MOST_BLOCKS;
   double most[] = {MOST_AT_WORK / block, (double)REGISTERS / ((registers < 16 ? 16 : registers) * block),
                    SHARED_OF_ALL / (SHARED_OF_BLOCK + shared_bytes)};
   for (size_t i = 0; i < KL_COUNT(most); i++)
     if (most[i] < each) each = most[i];
-  return multiprocessors * (each < 1 ? 1 : (double)(int64_t)each);
+  return multiprocessors_of(t) * (each < 1 ? 1 : (double)(int64_t)each);
 }
 
 static double up(double a, double b) { // a / b, in whole
@@ -96,7 +99,7 @@ static double least_of(double a, double b) {
 kl_member kl_member_of(kl_plan *p, const kl_plan_launch *l) {
   kl_cost c = kl_plan_cost(p, KL_COST_QUICK);
   kl_cost_clocks t = kl_clocks_of(p, &c);
-  double launches = 0, multiprocessors = p->target.multiprocessors ? p->target.multiprocessors : 132;
+  double launches = 0;
   for (uint32_t i = 0; i < p->nlaunches; i++) launches += kl_is_launched(&p->launches[i], p->in_place);
   if (launches == 0) launches = 1;
   double each = c.warps ? (double)c.instructions / (double)c.warps : 0;
@@ -105,7 +108,7 @@ kl_member kl_member_of(kl_plan *p, const kl_plan_launch *l) {
                      .launch = l,
                      .unit = kl_share_unit(p, l),
                      .work = clocks_alone(p, &t) / launches,
-                     .shared = t.work / multiprocessors / launches,
+                     .shared = t.work / multiprocessors_of(&p->target) / launches,
                      .way = latency + of_instruction * each,
                      .registers = c.registers,
                      .ways = up((double)l->grid, blocks),
@@ -204,12 +207,26 @@ static clocks clocks_of_steps(const fitting *x, uint32_t first, uint32_t count) 
 // --- fitting --------------------------------------------------------------------------------------------------------
 
 // Threads whose registers a multiprocessor has; estimates of them are off by a fifth.
+static uint32_t threads_with(double registers) {
+  uint32_t each = (uint32_t)((registers < 16 ? 16 : registers) * 1.2 + 16) / 8 * 8;
+  uint32_t threads = REGISTERS / each / WARP * WARP;
+  return threads < MOST_THREADS ? threads : MOST_THREADS;
+}
+
 static uint32_t most_threads(const kl_rounds *r) {
-  double most = 16;
+  double most = 0;
   for (uint32_t i = 0; i < r->nmembers; i++)
     if (r->members[i].registers > most) most = r->members[i].registers;
-  uint32_t each = (uint32_t)(most * 1.2 + 16) / 8 * 8, threads = REGISTERS / each / WARP * WARP;
-  return threads < MOST_THREADS ? threads : MOST_THREADS;
+  return threads_with(most);
+}
+
+// Of blocks of so many threads, do those of launches whose own blocks have fewer find the registers that they need?
+// Where they do not ptxas keeps nearly all that a thread has in memory.
+static bool leaves_registers(const kl_rounds *r, uint32_t block) {
+  bool leaves = true;
+  for (uint32_t i = 0; i < r->nmembers; i++)
+    leaves &= r->members[i].launch->block >= block || threads_with(r->members[i].registers) >= block;
+  return leaves;
 }
 
 static void take_fit(kl_rounds *r, const fitting *x, clocks c) {
@@ -227,6 +244,7 @@ const char *kl_rounds_fit(kl_rounds *r, const kl_target *t, uint32_t cluster) {
   fitting x = {.r = r, .most_shared = kl_most_shared(t)};
   for (uint32_t i = 0; i < r->nmembers; i++)
     if (r->members[i].launch->block > least) least = r->members[i].launch->block;
+  if (!leaves_registers(r, least)) return "blocks of one launch leave threads of another too few registers";
   if (most < least) most = least;
   if (cluster > 1 && cluster > clusters) return "the target has no such clusters";
   r->clocks = 0;
@@ -255,18 +273,26 @@ static uint32_t threads_of(const kl_member *m, uint32_t block) {
   return all < block ? (uint32_t)all : block;
 }
 
+// Of a multiprocessor, where so many blocks do all of a member's work.
+static double busy(const kl_member *m, double blocks) {
+  double clocks = m->work / least_of(blocks, multiprocessors_of(&m->plan->target));
+  return clocks > m->shared ? clocks : m->shared;
+}
+
 // Of one that goes with others, of which so many blocks run at once: it is the longer on its way the fewer threads are
 // at work at once, and so is the GPU where all have their part, if it has had more of them, or fewer whose warps are
-// not whole.
+// not whole. Half of what a multiprocessor has more to do, as fewer of them have their part, comes on top of the
+// launch's own time: not every instruction waits for the one before, so that a way leaves less room than is counted.
 static clocks share_clocks(const kl_rounds *r, const kl_member *m, double blocks) {
   double threads = threads_of(m, r->block), active = least_of((double)r->grid, blocks) * threads;
   double issued = up((double)m->share, WARP) * WARP * (double)r->grid;
   double own = (double)m->launch->grid * m->launch->block, lost = m->threads > active ? m->threads / active : 1;
   if (issued > lost * own) lost = issued / own;
   double way = up((double)m->share, threads) * up((double)r->grid, blocks) * m->way, shared = lost * m->shared;
-  double own_way = m->ways * m->way;
-  return (clocks){of_barrier + (way > shared ? way : shared),
-                  KL_LAUNCH_CLOCKS + (own_way > m->shared ? own_way : m->shared)};
+  double own_way = m->ways * m->way, more = busy(m, up(own, (double)m->share)) - busy(m, (double)m->launch->grid);
+  double apart = own_way > m->shared ? own_way : m->shared, together = way > shared ? way : shared;
+  if (together < apart + more / 2) together = apart + more / 2;
+  return (clocks){of_barrier + together, KL_LAUNCH_CLOCKS + apart};
 }
 
 static void set_teams(kl_rounds *r, uint32_t most_shared) {
@@ -291,7 +317,7 @@ static uint32_t resident_of(const kl_rounds *r, const kl_target *t) {
   return each;
 }
 
-static void fit_block(kl_rounds *r, const kl_target *t) {
+static bool fit_block(kl_rounds *r, const kl_target *t) {
   uint32_t least = WARP, most = most_threads(r);
   double registers = 16;
   kl_rounds best = {0};
@@ -302,6 +328,7 @@ static void fit_block(kl_rounds *r, const kl_target *t) {
     if (m->registers > registers) registers = m->registers;
     if (m->share > longest) longest = m->share;
   }
+  if (!leaves_registers(r, least)) return false;
   if (most < least) most = least;
   r->cluster = 1;
   r->grid = kl_shares_grid(r);
@@ -317,14 +344,15 @@ static void fit_block(kl_rounds *r, const kl_target *t) {
   *r = best;
   r->resident = resident_of(r, t);
   set_teams(r, kl_most_shared(t));
+  return true;
 }
 
 // Of shares of few threads several are one, as many as take no more time.
 enum { FEW_OF_A_SHARE = 128 };
 
-void kl_shares_fit(kl_rounds *r, const kl_target *t, bool several) {
+bool kl_shares_fit(kl_rounds *r, const kl_target *t, bool several) {
   int64_t longest = 1, times = 1;
-  fit_block(r, t);
+  if (!fit_block(r, t)) return false;
   for (uint32_t i = 0; i < r->nmembers; i++)
     if (r->members[i].share > longest) longest = r->members[i].share;
   while (several && r->grid > times && 2 * times * longest <= FEW_OF_A_SHARE) times *= 2;
@@ -336,6 +364,7 @@ void kl_shares_fit(kl_rounds *r, const kl_target *t, bool several) {
     for (uint32_t i = 0; i < r->nmembers; i++) r->members[i].share /= 2;
     if (times == 2) fit_block(r, t);
   }
+  return true;
 }
 
 // --- proof ----------------------------------------------------------------------------------------------------------

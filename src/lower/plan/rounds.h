@@ -71,8 +71,8 @@ kl_member kl_member_of(kl_plan *p, const kl_plan_launch *l);
 // says.
 const char *kl_rounds_fit(kl_rounds *r, const kl_target *t, uint32_t cluster);
 // The same where there is a grid, of block and teams; several: shares may become some times as long, which is to be
-// proved anew.
-void kl_shares_fit(kl_rounds *r, const kl_target *t, bool several);
+// proved anew. False: there are none.
+bool kl_shares_fit(kl_rounds *r, const kl_target *t, bool several);
 // What a member costs by itself, and as one of these.
 double kl_member_apart(const kl_member *m);
 double kl_member_together(const kl_rounds *r, const kl_member *m, const kl_target *t);
