@@ -112,8 +112,8 @@ static bool add_member(kl_chain *c) {
   return r->nmembers == 1 || kl_share_with(c->of.cx, r) || put_in_one(r);
 }
 
-// Buffers that pass from launch to launch share no memory while all are one: of scratch memory no module takes much more
-// than its values need. Where they are more than this, a launch is little beside them.
+// Buffers that pass from launch to launch share no memory while all are one: of scratch memory no module takes much
+// more than its values need. Where they are more than this, a launch is little beside them.
 enum { MOST_BYTES = 4 << 20 };
 
 // All launches of the kernel; false: not all can be.
@@ -233,11 +233,14 @@ static void keep_buffers(kl_kernels *k, uint32_t first, uint32_t end) {
   }
 }
 
-static void tell(const kl_chain *c, const kl_rounds *r) {
+// By the name that its launch has: of the group whose code it is.
+static void tell(const kl_chain *c, const kl_grouped *g) {
   if (!c->why) return;
+  const kl_rounds *r = &g->rounds;
   for (uint32_t i = 0; i < r->nmembers; i++) kl_sbf(c->why, "%s%s", i ? ", " : "launches ", r->members[i].launch->name);
-  kl_sbf(c->why, ": one, %lld block%s of %u threads: about %llu clocks, %llu as launches\n", (long long)r->grid,
-         r->grid == 1 ? "" : "s", r->block, (unsigned long long)r->clocks, (unsigned long long)r->apart);
+  kl_sbf(c->why, ": one, %s, of %lld block%s of %u threads: about %llu clocks, %llu as launches\n",
+         kl_group_like(c->of.k, g)->rounds.name, (long long)r->grid, r->grid == 1 ? "" : "s", r->block,
+         (unsigned long long)r->clocks, (unsigned long long)r->apart);
 }
 
 static const kl_grouped *keep(kl_chain *c) {
@@ -251,11 +254,11 @@ static const kl_grouped *keep(kl_chain *c) {
   r.same = kl_arena_dup(k->arena, r.same, r.nargs * sizeof *r.same);
   r.steps = kl_arena_dup(k->arena, &(kl_round){.kind = KL_ROUND_MEMBERS, .count = r.nmembers}, sizeof(kl_round));
   r.nsteps = 1;
-  tell(c, &r);
   keep_buffers(k, c->first, c->end);
   kl_grouped g = {.first = c->first, .end = c->end, .step = SIZE_MAX, .rounds = r};
   g.arguments = kl_arena_dup(k->arena, c->of.arguments.p, r.nargs * sizeof *g.arguments);
   VEC_PUSH(c->of.cx, &k->grouped, g);
+  tell(c, &k->grouped.p[k->grouped.n - 1]);
   return &k->grouped.p[k->grouped.n - 1];
 }
 
