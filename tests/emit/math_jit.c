@@ -268,7 +268,8 @@ mj_fn mj_compile_approx(mj *j, const mj_spec *s, unsigned sm, unsigned *mj_sites
   LLVMTypeRef types[4];
   LLVMTargetMachineRef tm;
   LLVMMemoryBufferRef object;
-  if (kl_target_parse(j->cx, "host", &t) != KILN_OK || kl_machine_get(j->cx, &t, 0, false, &tm) != KILN_OK) fail(j, "target");
+  if (kl_target_parse(j->cx, "host", &t) != KILN_OK || kl_machine_get(j->cx, &t, 0, false, &tm) != KILN_OK)
+    fail(j, "target");
   snprintf(name, sizeof name, "f%u", j->count++);
   kb k = begin(j, KB_HOST, 0, types, 3, name);
   layout(j, &k, &t);

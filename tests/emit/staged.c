@@ -530,7 +530,8 @@ START_TEST(all_patterns) {
 }
 END_TEST
 
-// Lines of several tiles, in all ways, and of one of which an array is not wanted. Keys are few different ones, or have all bits.
+// Lines of several tiles, in all ways, and of one of which an array is not wanted. Keys are few different ones, or have
+// all bits.
 static const struct {
   const char *chooser, *text;
 } long_sorts[] = {

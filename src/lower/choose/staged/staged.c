@@ -190,8 +190,7 @@ static kiln_status choose_sorting(kl_choosing *c, kl_sorting way, const char **w
   const kl_comp *comp = c->plan->comp;
   bool *used = KL_NEW_N(c->arena, bool, comp->ninstr + 1u), any = false;
   mark_used(comp, used);
-  for (uint32_t i = 0; i < comp->ninstr && !any; i++)
-    any = used[i] && way_of(c, i, way) == way;
+  for (uint32_t i = 0; i < comp->ninstr && !any; i++) any = used[i] && way_of(c, i, way) == way;
   if (!any) {
     *why_not = "";
     return KILN_OK;

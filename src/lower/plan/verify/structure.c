@@ -200,8 +200,7 @@ static bool is_uniform(const kl_check *k, kl_vars vars) {
 static kiln_status check_shuffle(kl_check *k, const kl_step *s) {
   const kl_body *b = k->body;
   uint32_t lanes = k->p->target.machine == KL_HOST ? b->width : 32;
-  if (s->distance == 0 || s->distance >= lanes)
-    return kl_refute(k, "no lane of %u is %u away", lanes, s->distance);
+  if (s->distance == 0 || s->distance >= lanes) return kl_refute(k, "no lane of %u is %u away", lanes, s->distance);
   if (!is_uniform(k, kl_bound(b, KL_BIND_LANE))) return kl_refute(k, "not all lanes take part");
   return KILN_OK;
 }
