@@ -102,6 +102,16 @@ static const struct {
      "ROOT r = f32[64,64] add(y, b) } "
      "ENTRY e { x = f32[700,64] parameter(0) y = f32[64,64] parameter(1) s = f32[64] fusion(x), kind=kLoop, calls=f "
      "ROOT r = f32[64,64] fusion(s, y), kind=kLoop, calls=g }"},
+    {"more than may be there for all of it", 2, 2,
+     "f { x = f32[2097152] parameter(0) ROOT r = f32[2097152] negate(x) } "
+     "g { x = f32[2097152] parameter(0) ROOT r = f32[2097152] abs(x) } "
+     "ENTRY e { x = f32[2097152] parameter(0) p = f32[2097152] fusion(x), kind=kLoop, calls=f "
+     "ROOT q = f32[2097152] fusion(p), kind=kLoop, calls=g }"},
+    {"as much as may be", 2, 1,
+     "f { x = f32[1048576] parameter(0) ROOT r = f32[1048576] negate(x) } "
+     "g { x = f32[1048576] parameter(0) ROOT r = f32[1048576] abs(x) } "
+     "ENTRY e { x = f32[1048576] parameter(0) p = f32[1048576] fusion(x), kind=kLoop, calls=f "
+     "ROOT q = f32[1048576] fusion(p), kind=kLoop, calls=g }"},
     {"words as halves", 3, 1,
      "f { x = s32[3072] parameter(0) ROOT r = s32[3072] negate(x) } "
      "g { x = u16[6144] parameter(0) ROOT r = u16[6144] not(x) } "

@@ -8,13 +8,13 @@
 // launch of one that it needs.
 typedef enum kl_effort { KL_TOGETHER, KL_RESULTS_APART, KL_LEVELS_APART, KL_EFFORTS } kl_effort;
 
-// The plan has its module, computation, target and name, and one launch without parts; slots are those of parameters
-// and results. A chooser sets count and the block where it is another; it adds parts with bodies, and may add slots,
-// and launches behind.
 // How keys are sorted, where a comparator has them: runs are merged; of a block's tile sorted by digits, and merged;
 // all passes are by digits; of topk, threads keep the first of what they have seen.
 typedef enum kl_sorting { KL_MERGES, KL_MERGES_SORTED_TILES, KL_SORTS_BY_DIGITS, KL_KEEPS_FEW } kl_sorting;
 
+// The plan has its module, computation, target and name, and one launch without parts; slots are those of parameters
+// and results. A chooser sets count and the block where it is another; it adds parts with bodies, and may add slots,
+// and launches behind.
 typedef struct kl_choosing {
   kl_ctx *cx;
   kl_plan *plan;
