@@ -38,7 +38,7 @@
 // time it is done; its logarithm and cosine have their bounds. The state of rng-get-and-update-state outlives the
 // program: it is refused.
 // In a module of one replica and one partition a collective is what it is for one device: its operand, zeros where a
-// permutation sends that nothing; the device's numbers are 0. Custom calls count by their targets (ir/custom.h): those
+// permutation sends that nothing; the device's numbers are 0. Custom calls count by their targets (ir/custom/custom.h): those
 // that say something of an array are that array, TopK is topk, AllocateBuffer anything at all; LAPACK's trsm is
 // triangular-solve, its potrf cholesky, beside which info is 0, or the order of the first leading minor that is not
 // positive (as zero and NaN are not), and open where errors decide; the other triangle of its factor is the operand's.

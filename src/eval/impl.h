@@ -234,9 +234,9 @@ kiln_status kl_ev_type(kl_ev *ev, const kl_instr *in, kl_evval *v, const kl_shap
 // All elements of type `s`: zeros where the value has none.
 kiln_status kl_ev_whole(kl_ev *ev, kl_evval *v, const kl_shape *s);
 kl_ev_op kl_ev_collective, kl_ev_device_id;                                           // device.c: of one device
-kl_ev_op kl_ev_custom_call;                                                           // device.c: whose target is known
+kl_ev_op kl_ev_custom_call;                                                           // custom.c: whose target is known
 bool kl_ev_is_alone(const kl_ev *ev);                                                 // device.c: is there one device?
-kiln_status kl_ev_check_custom_call(kl_ev *ev, const kl_comp *c, const kl_instr *in); // device.c
+kiln_status kl_ev_check_custom_call(kl_ev *ev, const kl_comp *c, const kl_instr *in); // custom.c
 
 // nparams + 1 numbers: where each parameter's leaves begin among those of all, then how many these are. Free with as
 // many.

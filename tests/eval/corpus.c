@@ -2,7 +2,7 @@
 // to the same text again; those with an .io file evaluate to JAX's results (corpus/dump.py says how near).
 #include "support/suite.h"
 #include "oracle/cases.h"
-#include "ir/custom.h"
+#include "ir/custom/custom.h"
 #include "ir/rules/rules.h"
 
 #include <dirent.h>

@@ -4,7 +4,7 @@
 // known by its elements: whoever takes one finds it without the tuple, which is dead where nobody wants it whole.
 #include "ir/rewrite/plain.h"
 
-#include "ir/custom.h"
+#include "ir/custom/custom.h"
 #include "ir/rewrite/branch.h"
 
 enum { MOST_NEW = 1 << 20 }; // instructions more than before

@@ -3,7 +3,7 @@
 #include "lower/choose/private.h"
 #include "lower/choose/walk/walk.h"
 
-#include "ir/custom.h"
+#include "ir/custom/custom.h"
 #include "ir/index/layout/layout.h"
 #include "ir/rewrite/branch.h"
 #include "ir/text/parse.h"

@@ -1,5 +1,5 @@
 // Custom calls that stand for ops.
-#include "ir/custom.h"
+#include "ir/custom/custom.h"
 
 #include "ir/rewrite/expand/room.h"
 

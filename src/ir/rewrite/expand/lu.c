@@ -4,7 +4,7 @@
 // that row in row k's place, and takes multiples of it from the rows below, which end up below the diagonal.
 #include "ir/rewrite/expand/columns.h"
 
-#include "ir/custom.h"
+#include "ir/custom/custom.h"
 
 static kl_columns of_rows(const kl_shape *pivots, const kl_shape *rows) {
   int64_t m = rows->dims[rows->rank - 1], steps = pivots->dims[pivots->rank - 1];

@@ -6,7 +6,7 @@
 // v = x / (x_k - beta). Where x has nothing but a real x_k, tau is 0. What is below place k of v stays in the column.
 #include "ir/rewrite/expand/columns.h"
 
-#include "ir/custom.h"
+#include "ir/custom/custom.h"
 
 enum { ROUND, MATRIX, TAUS, CARRIED };                    // of a decomposition
 enum { PRODUCT = MATRIX, VECTORS, FACTORS, CARRIED_TWO }; // of a product: vectors and their taus stay as they are

@@ -1,0 +1,133 @@
+// Targets of custom calls, by name.
+#include "ir/custom/room.h"
+
+typedef struct target {
+  const char *name;
+  kl_custom kind;
+  kl_dtype type; // of what takes part; TUPLE: that of the operand
+} target;
+
+static const target targets[] = {
+    {"Sharding", KL_CUSTOM_REMARK},
+    {"annotate_device_placement", KL_CUSTOM_REMARK},
+    {"MoveToDevice", KL_CUSTOM_REMARK},
+    {"MoveToHost", KL_CUSTOM_REMARK},
+    {"SPMDFullToShardShape", KL_CUSTOM_REMARK},
+    {"SPMDShardToFullShape", KL_CUSTOM_REMARK},
+    {"LayoutConstraint", KL_CUSTOM_REMARK},
+    {"xla.sdy.GlobalToLocalShape", KL_CUSTOM_REMARK},
+    {"xla.sdy.LocalToGlobalShape", KL_CUSTOM_REMARK},
+    {"xla.sdy.FuncResultSharding", KL_CUSTOM_REMARK},
+    {"xla.sdy.Sharding", KL_CUSTOM_REMARK},
+    {"Pin", KL_CUSTOM_REMARK},
+    {"Unpin", KL_CUSTOM_REMARK},
+    {"TopK", KL_CUSTOM_TOPK},
+    {"AllocateBuffer", KL_CUSTOM_BUFFER},
+    {"lapack_spotrf_ffi", KL_CUSTOM_POTRF, KILN_F32},
+    {"lapack_dpotrf_ffi", KL_CUSTOM_POTRF, KILN_F64},
+    {"lapack_cpotrf_ffi", KL_CUSTOM_POTRF, KILN_C64},
+    {"lapack_zpotrf_ffi", KL_CUSTOM_POTRF, KILN_C128},
+    {"cusolver_potrf_ffi", KL_CUSTOM_POTRF, KILN_TUPLE},
+    {"hipsolver_potrf_ffi", KL_CUSTOM_POTRF, KILN_TUPLE},
+    {"lapack_strsm_ffi", KL_CUSTOM_TRSM, KILN_F32},
+    {"lapack_dtrsm_ffi", KL_CUSTOM_TRSM, KILN_F64},
+    {"lapack_ctrsm_ffi", KL_CUSTOM_TRSM, KILN_C64},
+    {"lapack_ztrsm_ffi", KL_CUSTOM_TRSM, KILN_C128},
+    {"lapack_sgetrf_ffi", KL_CUSTOM_GETRF, KILN_F32},
+    {"lapack_dgetrf_ffi", KL_CUSTOM_GETRF, KILN_F64},
+    {"lapack_cgetrf_ffi", KL_CUSTOM_GETRF, KILN_C64},
+    {"lapack_zgetrf_ffi", KL_CUSTOM_GETRF, KILN_C128},
+    {"cusolver_getrf_ffi", KL_CUSTOM_GETRF, KILN_TUPLE},
+    {"hipsolver_getrf_ffi", KL_CUSTOM_GETRF, KILN_TUPLE},
+    {"lapack_sgeqrf_ffi", KL_CUSTOM_GEQRF, KILN_F32},
+    {"lapack_dgeqrf_ffi", KL_CUSTOM_GEQRF, KILN_F64},
+    {"lapack_cgeqrf_ffi", KL_CUSTOM_GEQRF, KILN_C64},
+    {"lapack_zgeqrf_ffi", KL_CUSTOM_GEQRF, KILN_C128},
+    {"cusolver_geqrf_ffi", KL_CUSTOM_GEQRF, KILN_TUPLE},
+    {"hipsolver_geqrf_ffi", KL_CUSTOM_GEQRF, KILN_TUPLE},
+    {"lapack_sorgqr_ffi", KL_CUSTOM_ORGQR, KILN_F32},
+    {"lapack_dorgqr_ffi", KL_CUSTOM_ORGQR, KILN_F64},
+    {"lapack_cungqr_ffi", KL_CUSTOM_ORGQR, KILN_C64},
+    {"lapack_zungqr_ffi", KL_CUSTOM_ORGQR, KILN_C128},
+    {"cusolver_orgqr_ffi", KL_CUSTOM_ORGQR, KILN_TUPLE},
+    {"hipsolver_orgqr_ffi", KL_CUSTOM_ORGQR, KILN_TUPLE},
+    {"cu_lu_pivots_to_permutation", KL_CUSTOM_PERMUTATION},
+    {"hip_lu_pivots_to_permutation", KL_CUSTOM_PERMUTATION},
+};
+
+kl_str kl_custom_target(const kl_instr *in) {
+  kl_str t = in->more->target;
+  return t.n < 2 ? (kl_str){t.p, 0} : (kl_str){t.p + 1, t.n - 2};
+}
+
+bool kl_custom_begins(kl_str s, const char *with) {
+  size_t n = strlen(with);
+  return s.n >= n && memcmp(s.p, with, n) == 0;
+}
+
+bool kl_custom_has(kl_str s, const char *part) {
+  for (size_t i = 0, n = strlen(part); i + n <= s.n; i++)
+    if (memcmp(s.p + i, part, n) == 0) return true;
+  return false;
+}
+
+kl_str kl_custom_config(const kl_instr *in) {
+  for (uint32_t i = 0; i < in->nraw; i++)
+    if (kl_str_is(in->raw[i].key, "backend_config")) return in->raw[i].value;
+  return (kl_str){0};
+}
+
+// --- what takes part ------------------------------------------------------------------------------------------------
+
+static bool is_remark(const kl_comp *c, const kl_instr *in) {
+  return in->noperands == 1 && kl_shape_compatible(kl_operand(c, in, 0)->shape, in->shape);
+}
+
+// (values, s32 indices) of the last dimension.
+static bool is_topk(const kl_comp *c, const kl_instr *in) {
+  const kl_shape *s = in->shape;
+  if (in->noperands != 1 || in->ncalled > 1 || s->dtype != KILN_TUPLE || s->nelems != 2) return false;
+  const kl_shape *from = kl_operand(c, in, 0)->shape, *values = s->elems[0], *indices = s->elems[1];
+  bool fits = kl_shape_is_array(from) && (kl_is_int(from->dtype) || kl_is_float(from->dtype)) && from->rank > 0 &&
+              values->dtype == from->dtype && indices->dtype == KILN_S32 && values->rank == from->rank &&
+              indices->rank == from->rank && !from->dynamic;
+  for (uint32_t d = 0; fits && d < from->rank; d++)
+    fits = values->dims[d] == indices->dims[d] &&
+           (d + 1 < from->rank ? values->dims[d] == from->dims[d] : values->dims[d] <= from->dims[d]);
+  return fits;
+}
+
+static bool is_buffer(const kl_instr *in) {
+  return in->noperands == 0 && kl_shape_is_array(in->shape) && !in->shape->dynamic;
+}
+
+// --- kinds ----------------------------------------------------------------------------------------------------------
+
+static const target *target_of(const kl_instr *in) {
+  for (size_t i = 0; in->op == KL_OP_CUSTOM_CALL && i < KL_COUNT(targets); i++)
+    if (kl_str_is(kl_custom_target(in), targets[i].name)) return &targets[i];
+  return NULL;
+}
+
+kl_custom kl_custom_named(const kl_instr *in) {
+  const target *t = target_of(in);
+  return t ? t->kind : KL_CUSTOM_UNKNOWN;
+}
+
+static bool fits(const kl_comp *c, const kl_instr *in, const target *t) {
+  switch (t->kind) {
+  case KL_CUSTOM_REMARK: return is_remark(c, in);
+  case KL_CUSTOM_TOPK: return is_topk(c, in);
+  case KL_CUSTOM_BUFFER: return is_buffer(in);
+  default: return kl_custom_fits_lapack(c, in, t->kind, t->type);
+  }
+}
+
+kl_custom kl_custom_of(const kl_comp *c, const kl_instr *in) {
+  const target *t = target_of(in);
+  if (in->op != KL_OP_CUSTOM_CALL) return KL_CUSTOM_UNKNOWN;
+  if (t && fits(c, in, t)) return t->kind;
+  return t && t->kind < KL_CUSTOM_POTRF ? KL_CUSTOM_UNKNOWN
+         : kl_custom_advice(in)         ? KL_CUSTOM_ADVISED
+                                        : KL_CUSTOM_UNKNOWN;
+}
