@@ -568,6 +568,73 @@ START_TEST(promises) {
 }
 END_TEST
 
+// --- where syncs are placed ------------------------------------------------------------------------------------------
+
+// In what is written: ( ) are loops of 3 rounds, p puts an element of each thread, g gets another thread's.
+static void follow(hand *h, const char *what) {
+  static const kl_var vars[] = {{KL_BIND_LANE, 32, "lane"}, {KL_BIND_STEP, 3, "i"}, {KL_BIND_STEP, 3, "j"}};
+  begin(h, KL_NVPTX, 32, 3, vars, 32, 32, 32);
+  const kl_aff *other = plus(h, number(h, 31), -1, var(h, 0));
+  uint32_t x = load(h, IN, var(h, 0), KL_NONE), loops = 0;
+  for (const char *c = what; *c; c++) {
+    if (*c == '(') kl_write_loop(&h->w, 1 + loops++, 0, NULL, NULL, NULL);
+    if (*c == ')') kl_write_loop_end(&h->w, NULL), loops--;
+    if (*c == 'p') store(h, SHARED, var(h, 0), x, KL_NONE);
+    if (*c == 'g') load(h, SHARED, other, KL_NONE);
+  }
+  store(h, OUT, var(h, 0), x, KL_NONE);
+  kl_write_end(&h->w);
+  kl_plan_place_syncs(&h->plan);
+}
+
+static void tell(const hand *h, const kl_seq *s, kl_sb *out) {
+  for (uint32_t i = 0; i < s->n; i++) {
+    const kl_node *n = &s->nodes[i];
+    const kl_body *b = &h->part.main;
+    if (n->kind == KL_NODE_SYNC) kl_sb_putc(out, '|');
+    if (n->kind == KL_NODE_STORE && b->stores[n->index].access.slot == SHARED) kl_sb_putc(out, 'p');
+    if (n->kind == KL_NODE_STEP && b->steps[n->index].kind == KL_STEP_LOAD && b->steps[n->index].access.slot == SHARED)
+      kl_sb_putc(out, 'g');
+    if (n->kind != KL_NODE_LOOP) continue;
+    kl_sb_putc(out, '(');
+    tell(h, &n->nest->inside, out);
+    kl_sb_putc(out, ')');
+  }
+}
+
+static const struct {
+  const char *what, *placed;
+} places[] = {
+    {"pg", "p|g"},
+    {"(pg)", "(|p|g)"},
+    {"p(g)", "p|(g)"},
+    {"p(gp)", "p(|g|p)"},
+    {"g(pg)", "g(|p|g)"},
+    {"g(p)g", "g|(p)|g"},
+    {"p(g)p(g)", "p|(g)|p|(g)"},
+    {"p(g)(p)", "p|(g)|(p)"},
+    {"p((g)p)", "p(|(g)|p)"},
+    {"p(p(g))", "p(|p|(g))"},
+    {"g((pg))", "g((|p|g))"},
+    {"p((g))p", "p|((g))|p"},
+    {"p((g)(p))", "p(|(g)|(p))"},
+};
+
+// No more than it takes, and where there is a choice not in the loop.
+START_TEST(syncs_are_placed) {
+  hand h;
+  kl_sb placed;
+  kl_sb_init(&placed, cx);
+  follow(&h, places[_i].what);
+  tell(&h, &h.part.main.root, &placed);
+  EXPECT(strcmp(placed.p, places[_i].placed) == 0, "%s: %s, expected %s", places[_i].what, placed.p, places[_i].placed);
+  EXPECT(kl_plan_verify(cx, &h.plan) == KILN_OK, "%s: %s", placed.p, kiln_diagnostics_get(cx, 0)->text);
+  kl_sb_free(&placed);
+  kl_affs_destroy(&h.plan.affs);
+}
+END_TEST
+
 int main(void) {
-  return RUN_TESTS("interpret", EACH(open_context, close_context), {promises, KL_COUNT(rows)});
+  return RUN_TESTS("interpret", EACH(open_context, close_context), {promises, KL_COUNT(rows)},
+                   {syncs_are_placed, KL_COUNT(places)});
 }

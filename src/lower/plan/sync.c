@@ -74,12 +74,37 @@ static void summarize(const placing *x, const kl_node *n, state *s) {
   for (uint32_t i = 0; n->nest && i < n->nest->inside.n; i++) summarize(x, &n->nest->inside.nodes[i], s);
 }
 
+// Threads that wait for other blocks wait for each other.
+static bool waits(const kl_node *n) {
+  return n->kind == KL_NODE_MEET || n->kind == KL_NODE_BEFORE;
+}
+
 static kl_seq place(const placing *x, const kl_seq *s, state *now);
+
+// What has been touched where a round ends, and the next one begins.
+static state end_of_round(const placing *x, const kl_node *loop) {
+  state end = new_state(x);
+  place(x, &loop->nest->inside, &end);
+  return end;
+}
+
+// Do threads wait for each other in each round before they touch what they have to wait for?
+static bool waits_inside(const placing *x, const kl_node *loop, const state *before) {
+  state round = end_of_round(x, loop);
+  for (uint32_t i = 0; i < loop->nest->inside.n; i++) {
+    const kl_node *n = &loop->nest->inside.nodes[i];
+    state here = new_state(x);
+    summarize(x, n, &here);
+    if (n->kind == KL_NODE_LAST || waits(n) || conflicts(x, &round, &here)) return true;
+    if (conflicts(x, before, &here)) return false;
+    add(x, &round, &here);
+  }
+  return true;
+}
 
 // A round begins as the one before ended.
 static kl_node place_loop(const placing *x, const kl_node *n, state *now) {
-  state end = new_state(x);
-  place(x, &n->nest->inside, &end);
+  state end = end_of_round(x, n);
   add(x, now, &end);
   kl_nest *nest = kl_arena_dup(x->p->arena, n->nest, sizeof *nest);
   nest->inside = place(x, &n->nest->inside, now);
@@ -94,9 +119,9 @@ static kl_node place_last(const placing *x, const kl_node *n, state *now) {
   return (kl_node){n->kind, n->index, nest};
 }
 
-// Threads that wait for other blocks wait for each other.
-static bool waits(const kl_node *n) {
-  return n->kind == KL_NODE_MEET || n->kind == KL_NODE_BEFORE;
+static bool must_wait(const placing *x, const kl_node *n, const state *now, const state *here) {
+  if (n->kind == KL_NODE_LAST || !conflicts(x, now, here)) return false;
+  return n->kind != KL_NODE_LOOP || !waits_inside(x, n, now);
 }
 
 static kl_seq place(const placing *x, const kl_seq *s, state *now) {
@@ -106,7 +131,7 @@ static kl_seq place(const placing *x, const kl_seq *s, state *now) {
     state here = new_state(x);
     summarize(x, &s->nodes[i], &here);
     if (waits(&s->nodes[i])) clear(x, now);
-    if (s->nodes[i].kind != KL_NODE_LAST && conflicts(x, now, &here)) {
+    if (must_wait(x, &s->nodes[i], now, &here)) {
       nodes[n++] = (kl_node){.kind = KL_NODE_SYNC};
       clear(x, now);
     }
