@@ -119,6 +119,30 @@ static bool is_each(const kl_window_dim *w) {
   return w->size == 1 && w->stride == 1 && !w->low && !w->high && w->base_dilation == 1;
 }
 
+// Square matrices, and those that they are solved for.
+static void pair_matrices(sized *x) {
+  uint32_t rank = x->own[0].shape->rank;
+  int64_t *a = x->dims[0], *b = x->dims[1];
+  if (rank < 2) return;
+  least(&a[rank - 1], &a[rank - 2]);
+  if (x->n < 2 || x->own[1].shape->rank != rank) return;
+  uint32_t shared = rank - (x->in->more->left_side ? 2 : 1);
+  least(&a[rank - 1], &b[shared]);
+  a[rank - 2] = a[rank - 1];
+  for (uint32_t d = 0; d + 2 < rank; d++) least(&a[d], &b[d]);
+}
+
+// Features of all operands, and gradients of elements.
+static void pair_features(sized *x) {
+  int64_t *first = &x->dims[0][x->in->more->feature_index];
+  for (uint32_t k = 1; k < x->n; k++)
+    for (uint32_t d = 0; x->own[k].shape->rank > 1 && d < x->own[k].shape->rank; d++)
+      least(&x->dims[0][d], &x->dims[k][d]);
+  for (uint32_t k = 1; k < x->n; k++)
+    if (x->own[k].shape->rank == 1) least(first, &x->dims[k][0]);
+  for (uint32_t k = 1; k < x->n; k++) x->dims[k][x->own[k].shape->rank == 1 ? 0 : x->in->more->feature_index] = *first;
+}
+
 static void pair(sized *x) {
   const kl_instr *in = x->in;
   const kl_more *more = in->more;
@@ -138,6 +162,9 @@ static void pair(sized *x) {
   case KL_KIND_CONVOLUTION:
     if (more->feature_groups == 1) least(&x->dims[0][more->conv->input_feature], &x->dims[1][more->conv->kernel_input]);
     return;
+  case KL_KIND_CHOLESKY:
+  case KL_KIND_TRIANGULAR_SOLVE: pair_matrices(x); return;
+  case KL_KIND_BATCH_NORM: pair_features(x); return;
   case KL_KIND_GATHER: pair_lists(x, more->operand_batching_dims, more->indices_batching_dims); return;
   case KL_KIND_DYNAMIC_UPDATE_SLICE: // no more of the update than there is room for
     for (uint32_t d = 0; d < x->own[0].shape->rank; d++)
@@ -218,9 +245,22 @@ static kiln_status make_room(sized *x) {
   return fill(x->ev, &x->own[0], shape_of(x->ev, s->dtype, s->rank, dims));
 }
 
+// What attributes say of the elements that are there.
+typedef struct adapted {
+  kl_more more;
+  int64_t sizes[KILN_MAX_RANK];
+  kl_slice_dim slice[KILN_MAX_RANK];
+  kl_pad_dim pad[KILN_MAX_RANK];
+  kl_window_dim window[KILN_MAX_RANK];
+} adapted;
+
 // What an attribute says of a whole dimension it says of the elements that are there.
-static void adapt(const sized *x, kl_instr *in, kl_more *more, int64_t *sizes, kl_slice_dim *slice, kl_pad_dim *pad) {
+static void adapt(const sized *x, kl_instr *in, adapted *to) {
   const kl_shape *s = x->own[0].shape, *was = x->declared[0];
+  kl_more *more = &to->more;
+  kl_pad_dim *pad = to->pad;
+  kl_slice_dim *slice = to->slice;
+  int64_t *sizes = to->sizes;
   if (in->op == KL_OP_PAD) { // takes off what there is, and no more
     for (uint32_t d = 0; d < s->rank; d++) {
       pad[d] = in->pad[d];
@@ -237,8 +277,18 @@ static void adapt(const sized *x, kl_instr *in, kl_more *more, int64_t *sizes, k
     }
     in->slice = slice;
   }
-  if (in->op != KL_OP_DYNAMIC_SLICE && in->op != KL_OP_GATHER && in->op != KL_OP_TOPK) return;
+  bool conv = in->op == KL_OP_CONVOLUTION && in->more->conv;
+  if (in->op != KL_OP_DYNAMIC_SLICE && in->op != KL_OP_GATHER && in->op != KL_OP_TOPK && !conv) return;
   *more = *in->more;
+  if (conv) { // windows as large as the kernel
+    for (uint32_t d = 0; d < more->nwindow && d < more->conv->n; d++) {
+      to->window[d] = more->window[d];
+      to->window[d].size = x->own[1].shape->dims[more->conv->kernel[d]];
+    }
+    more->window = to->window;
+    in->more = more;
+    return;
+  }
   if (in->op == KL_OP_TOPK) { // as many as there are
     if (s->rank && more->k > s->dims[s->rank - 1]) more->k = s->dims[s->rank - 1];
     in->more = more;
@@ -261,11 +311,11 @@ static kiln_status settle(sized *x, kl_evval *out, const kl_shape *declared) {
     bool fixed = !declared->dynamic || !declared->dynamic[d];
     dims[d] = fixed ? declared->dims[d] : out->shape->dims[d];
     less |= dims[d] != out->shape->dims[d];
-    fits &= out->shape->dims[d] <= dims[d];
+    fits &= out->shape->dims[d] <= declared->dims[d];
   }
-  if (!less) return KILN_OK;
   bool fills = x->in->op == KL_OP_SLICE || x->in->op == KL_OP_TOPK;
-  if (!fits || !fills) return kl_ev_refuse(x->ev, x->in, other_sizes);
+  if (!fits || (less && !fills)) return kl_ev_refuse(x->ev, x->in, other_sizes);
+  if (!less) return KILN_OK;
   return fill(x->ev, out, shape_of(x->ev, declared->dtype, declared->rank, dims));
 }
 
@@ -313,10 +363,7 @@ static kiln_status hand_on(sized *x, kl_evval *out) {
 }
 
 static kiln_status run(sized *x, kl_evval *out) {
-  kl_slice_dim slice[KILN_MAX_RANK];
-  kl_pad_dim pad[KILN_MAX_RANK];
-  int64_t sizes[KILN_MAX_RANK];
-  kl_more more;
+  adapted own;
   kl_instr in = *x->in;
   kl_instr *all = kl_alloc(x->ev->cx, (x->n + 1) * sizeof *all);
   uint32_t *operands = kl_alloc(x->ev->cx, (x->n + 1) * sizeof *operands);
@@ -326,7 +373,7 @@ static kiln_status run(sized *x, kl_evval *out) {
   }
   kl_comp c = {.name = in.name, .ninstr = x->n, .instr = all};
   in.operands = operands;
-  adapt(x, &in, &more, sizes, slice, pad);
+  adapt(x, &in, &own);
   const kl_shape *shape;
   kiln_status status = infer(x, &c, &in, &shape);
   in.shape = shape;

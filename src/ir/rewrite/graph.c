@@ -80,7 +80,7 @@ uint32_t kl_graph_call(kl_graph *g, uint32_t comp, uint32_t n, const uint32_t *o
   return emit(g, in, n, operands);
 }
 
-// Where each computation is put: those made behind none, then each of the first n, with those made behind it.
+// Where each computation is put: those that come first, then each of the first n, with those made behind it.
 static const uint32_t *places(kl_graph *g, uint32_t n, const uint32_t *behind) {
   uint32_t made = g->m->ncomp - n, *next = KL_NEW_N(&g->scratch, uint32_t, n + 1u);
   uint32_t *place = KL_NEW_N(&g->scratch, uint32_t, n + made);

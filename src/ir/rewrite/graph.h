@@ -45,7 +45,9 @@ void kl_graph_begin(kl_graph *g);
 uint32_t kl_graph_end(kl_graph *g, const char *name, uint32_t root);
 
 // Computations that were made since there were `n`, at their places: the one with number n + i right behind computation
-// behind[i], which it may call and which does not call it; `behind` NULL: all come first, and call each other alone.
+// behind[i], which it may call and which does not call it. Those behind KL_GRAPH_FIRST come first, and call each other
+// alone; `behind` NULL: all do.
+#define KL_GRAPH_FIRST UINT32_MAX
 void kl_graph_put_made(kl_graph *g, uint32_t n, const uint32_t *behind);
 
 const kl_shape *kl_graph_shape(const kl_graph *g, uint32_t value);

@@ -1,4 +1,5 @@
 // Comparators and reducers that are told of each element whether it is there.
+#include "ir/rewrite/expand/expand.h"
 #include "ir/rewrite/sizes/room.h"
 
 static uint32_t parameter(kl_graph *g, uint32_t number, kl_dtype t, const char *name) {
@@ -57,6 +58,16 @@ static bool sorts_along_size(const kl_comp *c, const kl_instr *in) {
   return any;
 }
 
+// A batch norm whose sums are over fewer elements: its type of sums.
+static bool sums_sizes(const kl_comp *c, const kl_instr *in, kl_dtype *t) {
+  if (kl_op_table[in->op].kind != KL_KIND_BATCH_NORM || in->op == KL_OP_BATCH_NORM_INFERENCE) return false;
+  bool any = false;
+  for (uint32_t k = 0; k < in->noperands; k++)
+    for (uint32_t d = 0; d < kl_operand(c, in, k)->shape->rank; d++) any |= is_dynamic(c, in, k, d);
+  *t = kl_norm_steps(kl_operand(c, in, 0)->shape->dtype);
+  return any;
+}
+
 static bool folds_sizes(const kiln_module *m, const kl_comp *c, const kl_instr *in) {
   if (in->op != KL_OP_REDUCE && in->op != KL_OP_REDUCE_WINDOW) return false;
   bool any = false, neutral = true;
@@ -70,25 +81,30 @@ static bool folds_sizes(const kiln_module *m, const kl_comp *c, const kl_instr *
   return any && !neutral;
 }
 
-// Behind all computations, until these are whole.
+// Makes what the op at hand asks for, if it is not there yet.
+static void make_for(kl_graph *g, const kiln_module *from, const kl_comp *c, const kl_instr *in, uint32_t *orders,
+                     uint32_t *reducers) {
+  kl_dtype t;
+  uint32_t called = in->ncalled ? in->called[0] : 0;
+  if (sorts_along_size(c, in) && !orders[called]) orders[called] = make_order(g, called) + 1;
+  if (folds_sizes(from, c, in) && !reducers[called]) reducers[called] = make_reducer(g, called) + 1;
+  if (sums_sizes(c, in, &t)) kl_graph_combiner(g, KL_COMBINE_ADD, t);
+}
+
+// Behind all computations, until these are whole. What takes the place of one stands behind that.
 kl_size_called kl_size_make_called(kl_graph *g, const kiln_module *from, const kl_live *live) {
-  uint32_t n = from->ncomp;
-  kl_comp *all = KL_NEW_N(&g->m->arena, kl_comp, 3ull * n + 1);
+  uint32_t n = from->ncomp, most = 2 * n + KILN_DTYPE_COUNT, made = 0;
+  kl_comp *all = KL_NEW_N(&g->m->arena, kl_comp, (size_t)n + most);
   memcpy(all, g->m->comp, n * sizeof *all);
   g->m->comp = all;
   uint32_t *orders = KL_NEW_N(&g->scratch, uint32_t, n + 1u), *reducers = KL_NEW_N(&g->scratch, uint32_t, n + 1u);
-  uint32_t *behind = KL_NEW_N(&g->scratch, uint32_t, 2ull * n + 1), made = 0;
+  uint32_t *behind = KL_NEW_N(&g->scratch, uint32_t, most);
   for (uint32_t i = 0; i < n; i++)
     for (uint32_t k = 0; live->comp[i] && k < from->comp[i].ninstr; k++) {
       const kl_instr *in = &from->comp[i].instr[k];
-      if (sorts_along_size(&from->comp[i], in) && !orders[in->called[0]]) {
-        behind[made++] = in->called[0];
-        orders[in->called[0]] = make_order(g, in->called[0]) + 1;
-      }
-      if (folds_sizes(from, &from->comp[i], in) && !reducers[in->called[0]]) {
-        behind[made++] = in->called[0];
-        reducers[in->called[0]] = make_reducer(g, in->called[0]) + 1;
-      }
+      make_for(g, from, &from->comp[i], in, orders, reducers);
+      bool first = kl_op_table[in->op].kind == KL_KIND_BATCH_NORM;
+      while (made < g->m->ncomp - n) behind[made++] = first ? KL_GRAPH_FIRST : in->called[0];
     }
   return (kl_size_called){orders, reducers, behind};
 }

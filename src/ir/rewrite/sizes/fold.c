@@ -145,24 +145,6 @@ static uint32_t reduce(kl_sizing *z) {
   return any ? fold_before(z, n, &inside) : kl_size_keep(z);
 }
 
-// floor((low + e(k) + high - reach) / stride) + 1 windows over k elements, where e(k) is k with holes between: none
-// where they do not reach.
-static uint32_t windows(kl_sizing *z, uint32_t k, const kl_window_dim *w, int64_t bound) {
-  int64_t reach = w->size ? (w->size - 1) * w->window_dilation + 1 : 0, first = w->low + w->high - reach + w->stride;
-  uint32_t wide = kl_graph_with(z->g, KL_OP_MULTIPLY, kl_graph_with(z->g, KL_OP_SUBTRACT, k, 1), w->base_dilation);
-  wide = kl_size_hold(z, kl_graph_with(z->g, KL_OP_ADD, wide, 1), 0, INT32_MAX);
-  uint32_t all = kl_size_hold(z, kl_graph_with(z->g, KL_OP_ADD, wide, first), 0, INT32_MAX);
-  return kl_size_hold(z, kl_graph_with(z->g, KL_OP_DIVIDE, all, w->stride), 0, bound);
-}
-
-// Are all numbers that `windows` computes with below 2^31?
-static bool is_small(const kl_window_dim *w, int64_t bound) {
-  enum { MOST = 1 << 28 };
-  return bound <= MOST && w->base_dilation <= MOST / (bound ? bound : 1) && w->size <= MOST && w->stride <= MOST &&
-         w->window_dilation <= MOST / (w->size ? w->size : 1) && w->low <= MOST && w->low >= -MOST && w->high <= MOST &&
-         w->high >= -MOST;
-}
-
 static bool is_each(const kl_window_dim *w) {
   return w->size == 1 && w->stride == 1 && !w->low && !w->high && w->base_dilation == 1;
 }
@@ -176,11 +158,11 @@ static uint32_t reduce_window(kl_sizing *z) {
     if (x.of[d] == KL_WHOLE) continue;
     if (is_each(w))
       inside.of[d] = KL_WHOLE;
-    else if (!is_small(w, z->shapes[0]->dims[d]))
+    else if (!kl_size_is_small(w, z->shapes[0]->dims[d]))
       return kl_size_refuse(z, "a window, padding, and bounds of at most 2^28 with what lies between elements");
     else {
       any = true;
-      x.of[d] = windows(z, x.of[d], w, kl_shape_leaf(z->in->shape, 0)->dims[d]);
+      x.of[d] = kl_size_windows(z, x.of[d], KL_WHOLE, w, kl_shape_leaf(z->in->shape, 0)->dims[d]);
     }
   }
   for (size_t k = 0; k < kl_shape_leaf_count(z->in->shape); k++) z->out[k] = x;
@@ -203,25 +185,6 @@ static uint32_t select_and_scatter(kl_sizing *z) {
 
 // --- contractions ---------------------------------------------------------------------------------------------------
 
-// Zeros in both operands beyond the lesser extent of each pair of dimensions: zero times NaN would be one.
-static bool contract(kl_sizing *z, kl_ints a, kl_ints b) {
-  kl_extents x[2];
-  bool any = false;
-  for (uint32_t k = 0; k < 2; k++)
-    for (uint32_t d = 0; d < KILN_MAX_RANK; d++) x[k].of[d] = KL_WHOLE;
-  for (uint32_t i = 0; i < a.n; i++) {
-    uint32_t size = kl_size_least(z, kl_extent(z, 0, (uint32_t)a.p[i]), kl_extent(z, 1, (uint32_t)b.p[i]));
-    x[0].of[a.p[i]] = x[1].of[b.p[i]] = size;
-    any |= size != KL_WHOLE;
-  }
-  for (uint32_t k = 0; k < 2 && any; k++) {
-    kl_dtype t = z->shapes[k]->dtype;
-    if (kl_is_float(t) && kl_info(t)->kind == KL_E8M0) return false;
-    z->values[k] = kl_size_mask(z, z->values[k], &x[k], kl_size_zero(z, t));
-  }
-  return true;
-}
-
 static uint32_t dot(kl_sizing *z) {
   const kl_more *more = z->in->more;
   uint32_t to = 0;
@@ -234,26 +197,9 @@ static uint32_t dot(kl_sizing *z) {
       if (!has_dim(k ? more->rhs_batch : more->lhs_batch, d) &&
           !has_dim(k ? more->rhs_contracting : more->lhs_contracting, d))
         z->out->of[to++] = kl_extent(z, k, d);
-  if (!contract(z, more->lhs_contracting, more->rhs_contracting)) return kl_size_refuse(z, "a type that has a zero");
-  return kl_size_keep(z);
-}
-
-static uint32_t convolution(kl_sizing *z) {
-  const kl_conv_dims *c = z->in->more->conv;
-  bool window = false;
-  bool groups = z->in->more->batch_groups != 1 && kl_is_sized(z, 0, (uint32_t)c->input_batch);
-  if (z->in->more->feature_groups != 1 || z->in->more->batch_groups != 1)
-    groups |= kl_is_sized(z, 0, (uint32_t)c->input_feature) || kl_is_sized(z, 1, (uint32_t)c->kernel_input) ||
-              kl_is_sized(z, 1, (uint32_t)c->kernel_output);
-  for (uint32_t i = 0; i < c->n; i++)
-    window |= kl_is_sized(z, 0, (uint32_t)c->input[i]) || kl_is_sized(z, 1, (uint32_t)c->kernel[i]);
-  if (groups || window)
-    return kl_size_refuse(z, "dynamic dimensions that no window moves along, and that are not in groups");
-  z->out->of[c->result_batch] = kl_extent(z, 0, (uint32_t)c->input_batch);
-  z->out->of[c->result_feature] = kl_extent(z, 1, (uint32_t)c->kernel_output);
-  if (!contract(z, (kl_ints){1, &c->input_feature}, (kl_ints){1, &c->kernel_input}))
-    return kl_size_refuse(z, "a type that has a zero");
-  return kl_size_keep(z);
+  kl_extents x[2];
+  kl_size_pairs(z, more->lhs_contracting, more->rhs_contracting, x);
+  return kl_size_zeros_beyond(z, x) ? kl_size_keep(z) : kl_size_refuse(z, "a type that has a zero");
 }
 
 uint32_t kl_size_fold(kl_sizing *z) {
@@ -262,6 +208,6 @@ uint32_t kl_size_fold(kl_sizing *z) {
   case KL_KIND_REDUCE_WINDOW: return reduce_window(z);
   case KL_KIND_DOT: return dot(z);
   case KL_KIND_SELECT_AND_SCATTER: return select_and_scatter(z);
-  default: return convolution(z);
+  default: return kl_size_convolution(z);
   }
 }

@@ -206,7 +206,7 @@ static uint32_t pad(kl_sizing *z) {
 
 // --- along one dimension ---------------------------------------------------------------------------------------------
 
-// Matrices, transforms, orders: what goes on in the last `last` dimensions, or in dimension `one`, needs all of these.
+// Transforms, orders: what goes on in the last `last` dimensions, or in dimension `one`, needs all of these.
 static uint32_t batches(kl_sizing *z, uint32_t last, int64_t one) {
   for (uint32_t k = 0; k < z->in->noperands; k++)
     for (uint32_t d = 0; d < z->shapes[k]->rank; d++)
@@ -273,15 +273,6 @@ static uint32_t topk(kl_sizing *z) {
   return kl_graph_tuple(z->g, 2, values);
 }
 
-static uint32_t norm(kl_sizing *z) {
-  uint32_t feature = (uint32_t)z->in->more->feature_index;
-  bool sized = z->in->op != KL_OP_BATCH_NORM_INFERENCE || kl_is_sized(z, 0, feature);
-  for (uint32_t k = 1; k < z->in->noperands; k++) sized |= kl_is_sized(z, k, 0);
-  if (sized) return kl_size_refuse(z, "batch-norm-inference of known features");
-  for (uint32_t d = 0; d < z->shapes[0]->rank; d++) z->out->of[d] = kl_extent(z, 0, d);
-  return kl_size_keep(z);
-}
-
 // --- sizes themselves ------------------------------------------------------------------------------------------------
 
 // Elements that a smaller size has left out are 0 where a larger one is set later.
@@ -344,10 +335,10 @@ uint32_t kl_size_op(kl_sizing *z) {
   case KL_KIND_SCATTER: return kl_size_placed(z);
   case KL_KIND_SORT: return sort(z);
   case KL_KIND_TOPK: return topk(z);
-  case KL_KIND_CHOLESKY:
-  case KL_KIND_TRIANGULAR_SOLVE: return batches(z, 2, -1);
   case KL_KIND_FFT: return batches(z, in->more->sizes.n, -1);
-  case KL_KIND_BATCH_NORM: return norm(z);
+  case KL_KIND_CHOLESKY:
+  case KL_KIND_TRIANGULAR_SOLVE:
+  case KL_KIND_BATCH_NORM: return kl_size_whole_op(z);
   case KL_KIND_DIMENSION_SIZE: return size_op(z);
   default: return kl_size_refuse(z, "the array at its bounds, with its size as an s32[] beside it");
   }

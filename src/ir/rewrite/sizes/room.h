@@ -78,6 +78,14 @@ uint32_t kl_size_there(kl_sizing *z, const kl_shape *s, const kl_extents *x);
 // `value` with `fill`, a value without dimensions, at all places beyond an extent.
 uint32_t kl_size_mask(kl_sizing *z, uint32_t value, const kl_extents *x, uint32_t fill);
 uint32_t kl_size_zero(kl_sizing *z, kl_dtype t);
+// How many windows lie over k elements of an array, of which there is room for `bound`; `size` is what a window has, or
+// KL_WHOLE: what `w` says. Of small numbers alone: all that it computes with is below 2^31 then.
+uint32_t kl_size_windows(kl_sizing *z, uint32_t k, uint32_t size, const kl_window_dim *w, int64_t bound);
+bool kl_size_is_small(const kl_window_dim *w, int64_t bound);
+// Of two operands the lesser extent of each pair of dimensions that is contracted, else KL_WHOLE.
+void kl_size_pairs(kl_sizing *z, kl_ints a, kl_ints b, kl_extents x[2]);
+// Zeros beyond these in both operands; false: a type has none.
+bool kl_size_zeros_beyond(kl_sizing *z, const kl_extents x[2]);
 
 // Bits that the reducer leaves as they are of any element of operand i of n, of type t; false: it is none that has
 // such a value.
@@ -96,9 +104,11 @@ uint32_t kl_size_end(kl_sizing *z, const kl_carried *carried, kl_sized root);
 
 // What takes the place of an op some of whose operands have extents, or that sets one. Structure is the driver's.
 uint32_t kl_size_op(kl_sizing *z);
-uint32_t kl_size_fold(kl_sizing *z);    // fold.c: reduce, reduce-window, select-and-scatter, dot, convolution
-uint32_t kl_size_placed(kl_sizing *z);  // places.c: dynamic-slice, dynamic-update-slice, gather, scatter
-uint32_t kl_size_reshape(kl_sizing *z); // reshape.c: reshape, dynamic-reshape, and bitcast that is one
-uint32_t kl_size_control(kl_sizing *z); // control.c: while, conditional
+uint32_t kl_size_fold(kl_sizing *z);        // fold.c: reduce, reduce-window, select-and-scatter, dot
+uint32_t kl_size_convolution(kl_sizing *z); // windows.c
+uint32_t kl_size_whole_op(kl_sizing *z);    // wholes.c: cholesky, triangular-solve, batch norms
+uint32_t kl_size_placed(kl_sizing *z);      // places.c: dynamic-slice, dynamic-update-slice, gather, scatter
+uint32_t kl_size_reshape(kl_sizing *z);     // reshape.c: reshape, dynamic-reshape, and bitcast that is one
+uint32_t kl_size_control(kl_sizing *z);     // control.c: while, conditional
 
 #endif

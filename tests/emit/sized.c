@@ -1,0 +1,110 @@
+// Ops that take all of an array, on arrays of dynamic sizes: convolutions along them, matrices, norms. The evaluator
+// has arrays of as many elements as there are; the host and the simulator must have the same bits.
+#include "drawn.h"
+
+// --- cases ----------------------------------------------------------------------------------------------------------
+
+// n and m are sizes.
+static const char *const cases[] = {
+    // Convolutions: elements behind the last are padding, that of the bound or not, and holes; more windows than one.
+    "p = f32[2,7,3] parameter(2) w = f32[3,3,4] parameter(3) a = f32[2,<=7,3] set-dimension-size(p, n), dimensions={1} "
+    "c = f32[2,<=7,4] convolution(a, w), window={size=3 pad=1_1}, dim_labels=b0f_0io->b0f "
+    "d = f32[2,<=5,4] convolution(a, w), window={size=3}, dim_labels=b0f_0io->b0f "
+    "e = f32[2,<=4,4] convolution(a, w), window={size=3 stride=2 pad=2_1 rhs_reversal=1}, dim_labels=b0f_0io->b0f "
+    "g = f32[2,<=14,4] convolution(a, w), window={size=3 pad=4_3 lhs_dilate=2 rhs_dilate=3}, dim_labels=b0f_0io->b0f "
+    "k = s32[] get-dimension-size(g), dimensions={1} l = s32[] get-dimension-size(e), dimensions={1} "
+    "ROOT r = (f32[2,<=7,4], f32[2,<=5,4], f32[2,<=4,4], f32[2,<=14,4], s32[], s32[]) tuple(c, d, e, g, k, l)",
+    "p = bf16[3,6,7,2] parameter(2) w = f32[3,2,2,4] parameter(3) a = bf16[3,6,<=7,2] set-dimension-size(p, n), "
+    "dimensions={2} b = bf16[3,<=6,<=7,2] set-dimension-size(a, m), dimensions={1} "
+    "c = f32[3,<=5,<=8,4] convolution(b, w), window={size=3x2 pad=2_-1x1_1}, dim_labels=b01f_01io->b01f "
+    "d = bf16[<=3,6,7,2] set-dimension-size(p, m), dimensions={0} "
+    "e = bf16[<=3,<=6,7,2] set-dimension-size(d, n), dimensions={1} v = bf16[2,3,1,6] parameter(4) "
+    "g = bf16[<=3,<=3,9,6] convolution(e, v), window={size=2x3 stride=2x1 pad=0_0x2_2}, dim_labels=b01f_01io->b01f, "
+    "feature_group_count=2 ROOT r = (f32[3,<=5,<=8,4], bf16[<=3,<=3,9,6]) tuple(c, g)",
+    // Kernels of a size: gradients of kernels, as large as what they go over; and those that see what they may not.
+    "p = f32[2,7,3] parameter(2) w = f32[2,7,4] parameter(3) a = f32[2,<=7,3] set-dimension-size(p, n), dimensions={1} "
+    "b = f32[2,<=7,4] set-dimension-size(w, n), dimensions={1} "
+    "c = f32[3,<=3,4] convolution(a, b), window={size=7 pad=1_1}, dim_labels=f0b_i0o->b0f "
+    "two = s32[] constant(2) l = s32[] add(n, two) q = s8[5,2] parameter(4) x = s8[7,2,3] parameter(5) "
+    "d = s8[<=5,2] set-dimension-size(q, n), dimensions={0} e = s8[<=7,2,3] set-dimension-size(x, l), dimensions={0} "
+    "f = s8[<=5,1,2] reshape(d) g = s32[<=5,1,3] convolution(f, e), "
+    "window={size=7 stride=2 pad=3_4 lhs_dilate=2 rhs_reversal=1}, dim_labels=0bf_0io->0bf "
+    "y = f32[9,2,3] parameter(6) v = f32[3,3,2] parameter(7) three = s32[] constant(3) h = s32[] maximum(m, two) "
+    "u = f32[<=3,3,2] set-dimension-size(v, h), dimensions={0} "
+    "o = f32[2,2,2] convolution(y, u), window={size=3 stride=4}, dim_labels=0bf_0io->0bf "
+    "ROOT r = (f32[3,<=3,4], s32[<=5,1,3], f32[2,2,2]) tuple(c, g, o)",
+    // Matrices of a size, in as many as there are, of which the last two rows have no factor; and those that they are
+    // solved for: upper ones begin at the last row.
+    "p = s8[2,7,7] parameter(2) q = f32[2,7,7] convert(p) s = f32[2,7,7] dot(q, q), lhs_batch_dims={0}, "
+    "rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={2} i = s32[2,7,7] iota(), iota_dimension=1 "
+    "j = s32[2,7,7] iota(), iota_dimension=2 four = s32[] constant(4) k = s32[2,7,7] broadcast(four), dimensions={} "
+    "d = pred[2,7,7] compare(i, k), direction=GT low = f32[] constant(-1e9) one = f32[] constant(1) "
+    "lows = f32[2,7,7] broadcast(low), dimensions={} ones = f32[2,7,7] broadcast(one), dimensions={} "
+    "w = f32[2,7,7] select(d, lows, ones) e = pred[2,7,7] compare(i, j), direction=EQ u = f32[2,7,7] convert(e) "
+    "uw = f32[2,7,7] multiply(u, w) t = f32[2,7,7] add(s, uw) a = f32[2,<=7,7] set-dimension-size(t, n), "
+    "dimensions={1} "
+    "b = f32[2,<=7,<=7] set-dimension-size(a, n), dimensions={2} c = f32[<=2,<=7,<=7] set-dimension-size(b, m), "
+    "dimensions={0} l = f32[2,<=7,<=7] cholesky(b), lower=true h = f32[<=2,<=7,<=7] cholesky(c), lower=false "
+    "z = f32[] constant(0) zs = f32[2,7,7] broadcast(z), dimensions={} f = pred[2,7,7] compare(i, j), direction=GE "
+    "lz = f32[2,<=7,<=7] select(f, l, zs) g = pred[2,7,7] compare(i, j), direction=LE "
+    "hz = f32[<=2,<=7,<=7] select(g, h, zs) ROOT r = (f32[2,<=7,<=7], f32[<=2,<=7,<=7]) tuple(lz, hz)",
+    "p = s8[2,7,7] parameter(2) q = f32[2,7,7] convert(p) i = s32[2,7,7] iota(), iota_dimension=1 "
+    "j = s32[2,7,7] iota(), iota_dimension=2 e = pred[2,7,7] compare(i, j), direction=EQ w = f32[] constant(300) "
+    "ws = f32[2,7,7] broadcast(w), dimensions={} t = f32[2,7,7] select(e, ws, q) x = f32[2,7,3] parameter(3) "
+    "y = f32[2,4,7] parameter(4) a = f32[2,<=7,7] set-dimension-size(t, n), dimensions={1} "
+    "b = f32[2,<=7,<=7] set-dimension-size(a, n), dimensions={2} c = f32[<=2,<=7,<=7] set-dimension-size(b, m), "
+    "dimensions={0} xs = f32[2,<=7,3] set-dimension-size(x, m), dimensions={1} "
+    "xm = f32[2,<=7,<=3] set-dimension-size(xs, m), dimensions={2} "
+    "l = f32[2,<=7,<=3] triangular-solve(b, xm), left_side=true, lower=true "
+    "u = f32[2,<=7,<=3] triangular-solve(b, xm), left_side=true, lower=false, transpose_a=NO_TRANSPOSE "
+    "v = f32[<=2,4,<=7] triangular-solve(c, y), left_side=false, lower=true, unit_diagonal=true "
+    "o = f32[2,<=7,3] triangular-solve(t, xs), left_side=true, lower=true, transpose_a=TRANSPOSE "
+    "ROOT r = (f32[2,<=7,<=3], f32[2,<=7,<=3], f32[<=2,4,<=7], f32[2,<=7,3]) tuple(l, u, v, o)",
+    // Norms: of fewer elements of each feature, of fewer features, of both.
+    "p = f32[7,5,3] parameter(2) s = f32[3] parameter(3) o = f32[3] parameter(4) q = f32[7,5,3] parameter(5) "
+    "x = f32[<=7,5,3] set-dimension-size(p, n), dimensions={0} g = f32[<=7,5,3] set-dimension-size(q, m), "
+    "dimensions={0} t = (f32[<=7,5,3], f32[3], f32[3]) batch-norm-training(x, s, o), epsilon=0.001, feature_index=2 "
+    "v = f32[3] get-tuple-element(t), index=2 a = f32[3] abs(v) c = f32[3] get-tuple-element(t), index=1 "
+    "d = (f32[<=7,5,3], f32[3], f32[3]) batch-norm-grad(x, s, o, s, g), epsilon=0.5, feature_index=2 "
+    "ROOT r = ((f32[<=7,5,3], f32[3], f32[3]), (f32[<=7,5,3], f32[3], f32[3])) tuple(t, d)",
+    "p = bf16[4,7,9] parameter(2) s = bf16[7] parameter(3) o = bf16[7] parameter(4) q = bf16[4,7,9] parameter(5) "
+    "x = bf16[4,<=7,9] set-dimension-size(p, n), dimensions={1} y = bf16[4,<=7,<=9] set-dimension-size(x, m), "
+    "dimensions={2} u = bf16[<=7] set-dimension-size(s, m), dimensions={0} "
+    "t = (bf16[4,<=7,<=9], bf16[<=7], bf16[<=7]) batch-norm-training(y, s, o), epsilon=0.01, feature_index=1 "
+    "d = (bf16[4,<=7,<=9], bf16[<=7], bf16[<=7]) batch-norm-grad(q, u, o, s, y), epsilon=1, feature_index=1 "
+    "h = bf16[4,<=7,<=9] batch-norm-inference(y, u, s, o, s), epsilon=1, feature_index=1 "
+    "w = (bf16[4,<=7,9], bf16[<=7], bf16[<=7]) batch-norm-training(p, u, o), epsilon=0.01, feature_index=1 "
+    "ROOT r = ((bf16[4,<=7,<=9], bf16[<=7], bf16[<=7]), (bf16[4,<=7,<=9], bf16[<=7], bf16[<=7]), bf16[4,<=7,<=9], "
+    "(bf16[4,<=7,9], bf16[<=7], bf16[<=7])) tuple(t, d, h, w)",
+    // In a call, and where the count is read again behind it.
+    "p = f64[2,7] parameter(2) s = f64[7] parameter(3) a = f64[<=2,7] set-dimension-size(p, m), dimensions={0} "
+    "c = f64[<=2,7] call(a, s), to_apply=norm r = f64[<=2,7] negate(c) "
+    "k = s32[] get-dimension-size(r), dimensions={0} ROOT t = (f64[<=2,7], s32[]) tuple(r, k)",
+};
+
+static void set_sizes(const kiln_module *m, size_t parameter, unsigned number, void *buffer) {
+  static const int32_t sizes[] = {0, 1, 7, 2, -3, 9, 5, 3};
+  if (parameter < 2) memcpy(buffer, &sizes[(number + 3 * parameter) % KL_COUNT(sizes)], sizeof *sizes);
+}
+
+START_TEST(sized_ops) {
+  static char text[10000];
+  if (!share_has((uint64_t)_i, 1)) return;
+  change_parameter = set_sizes;
+  snprintf(text, sizeof text,
+           "HloModule fusion\n\n"
+           "norm { a = f64[<=2,7] parameter(0) s = f64[7] parameter(1) t = (f64[<=2,7], f64[7], f64[7]) "
+           "batch-norm-training(a, s, s), epsilon=0.25, feature_index=1 ROOT r = f64[<=2,7] get-tuple-element(t), "
+           "index=0 }\n"
+           "ENTRY e { n = s32[] parameter(0) m = s32[] parameter(1) %s }\n",
+           cases[_i]);
+  kiln_module *m = parse(text);
+  for (unsigned k = 0; k < 8; k++) run_both_and_check(cx, m, 3, k, text);
+  kiln_module_destroy(&m);
+  change_parameter = NULL;
+}
+END_TEST
+
+int main(void) {
+  return RUN_TESTS("sized", EACH(open_batches, close_batches), {sized_ops, KL_COUNT(cases)});
+}
