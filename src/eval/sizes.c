@@ -132,6 +132,25 @@ static void pair_matrices(sized *x) {
   for (uint32_t d = 0; d + 2 < rank; d++) least(&a[d], &b[d]);
 }
 
+// Slices of all inputs, and carries, which have the dimensions of these.
+static void pair_slices(sized *x) {
+  const kl_instr *in = x->in;
+  uint32_t inputs = x->n - (uint32_t)in->more->carries, dim = (uint32_t)in->dims[0], rank = x->own[0].shape->rank;
+  for (uint32_t d = 0; d < rank; d++) {
+    int64_t size = INT64_MAX;
+    for (uint32_t pass = 0; pass < 2; pass++)
+      for (uint32_t k = 0; k < x->n; k++) {
+        bool carry = k >= inputs;
+        if ((carry && d == dim) || x->own[k].shape->rank + carry != rank) continue;
+        int64_t *own = &x->dims[k][carry && d > dim ? d - 1 : d];
+        if (pass)
+          *own = size;
+        else if (*own < size)
+          size = *own;
+      }
+  }
+}
+
 // Features of all operands, and gradients of elements.
 static void pair_features(sized *x) {
   int64_t *first = &x->dims[0][x->in->more->feature_index];
@@ -165,6 +184,7 @@ static void pair(sized *x) {
   case KL_KIND_CHOLESKY:
   case KL_KIND_TRIANGULAR_SOLVE: pair_matrices(x); return;
   case KL_KIND_BATCH_NORM: pair_features(x); return;
+  case KL_KIND_SCAN: pair_slices(x); return;
   case KL_KIND_GATHER: pair_lists(x, more->operand_batching_dims, more->indices_batching_dims); return;
   case KL_KIND_DYNAMIC_UPDATE_SLICE: // no more of the update than there is room for
     for (uint32_t d = 0; d < x->own[0].shape->rank; d++)
@@ -243,6 +263,45 @@ static kiln_status make_room(sized *x) {
     dims[d] = less && !among(in->more->operand_batching_dims, d) ? in->more->sizes.p[d] : s->dims[d];
   }
   return fill(x->ev, &x->own[0], shape_of(x->ev, s->dtype, s->rank, dims));
+}
+
+// A step takes slices as large as its types: there are zeros in them, too, and nothing comes of these in others where
+// it is made element by element.
+static kiln_status fill_slices(sized *x) {
+  const kl_instr *in = x->in;
+  const kl_comp *step = &x->ev->m->comp[in->called[0]];
+  uint32_t inputs = x->n - (uint32_t)in->more->carries;
+  for (uint32_t k = 0; k < x->n; k++) {
+    const kl_shape *s = x->own[k].shape, *whole = x->declared[k];
+    int64_t dims[KILN_MAX_RANK];
+    bool less = false;
+    for (uint32_t d = 0; d < s->rank; d++) {
+      bool along = k < inputs && d == (uint32_t)in->dims[0];
+      dims[d] = along ? s->dims[d] : whole->dims[d];
+      less |= dims[d] != s->dims[d];
+    }
+    if (less && !kl_is_elementwise(step)) return kl_ev_refuse(x->ev, in, "its step takes slices of other sizes");
+    if (less) KL_TRY(fill(x->ev, &x->own[k], shape_of(x->ev, s->dtype, s->rank, dims)));
+  }
+  return KILN_OK;
+}
+
+// And as much of its results as there is of the slices.
+static kiln_status crop_slices(sized *x, kl_evval *out) {
+  const int64_t *of = x->dims[0];
+  uint32_t dim = (uint32_t)x->in->dims[0], rank = x->own[0].shape->rank;
+  for (size_t k = 0; k < kl_shape_leaf_count(x->in->shape); k++) {
+    const kl_shape *s = out[k].shape;
+    int64_t dims[KILN_MAX_RANK];
+    bool carry = s->rank + 1 == rank;
+    if (!carry && s->rank != rank) continue;
+    for (uint32_t d = 0; d < s->rank; d++) dims[d] = of[carry && d >= dim ? d + 1 : d];
+    kl_evval whole = out[k];
+    kiln_status status = crop(x->ev, &whole, dims, &out[k]);
+    if (status != KILN_OK) return out[k] = whole, status;
+    kl_ev_free(x->ev, &whole);
+  }
+  return KILN_OK;
 }
 
 // What attributes say of the elements that are there.
@@ -380,6 +439,7 @@ static kiln_status run(sized *x, kl_evval *out) {
   if (status == KILN_OK) status = kl_ev_apply(x->ev, &c, &in, x->values, out);
   size_t n = kl_shape_leaf_count(x->in->shape);
   bool made = status == KILN_OK;
+  if (made && in.op == KL_OP_SCAN) status = crop_slices(x, out);
   for (size_t k = 0; k < n && status == KILN_OK; k++) status = settle(x, &out[k], kl_shape_leaf(x->in->shape, k));
   for (size_t k = 0; k < n && made && status != KILN_OK; k++) kl_ev_free(x->ev, &out[k]);
   kl_free(x->ev->cx, operands, (x->n + 1) * sizeof *operands);
@@ -438,7 +498,7 @@ kiln_status kl_ev_sized(kl_ev *ev, const kl_comp *c, const kl_instr *in, const k
   ev->last = NULL;
   for (; made < n && status == KILN_OK; made += status == KILN_OK)
     status = crop(ev, operands[made], x.dims[made], &x.own[made]);
-  if (status == KILN_OK) status = make_room(&x);
+  if (status == KILN_OK) status = in->op == KL_OP_SCAN ? fill_slices(&x) : make_room(&x);
   if (status == KILN_OK) status = outgrows(&x) ? hand_on(&x, out) : run(&x, out);
   for (uint32_t k = 0; k < made; k++) kl_ev_free(ev, &x.own[k]);
   kl_free(cx, x.dims, (n + 1) * sizeof *x.dims);

@@ -80,7 +80,50 @@ static const char *const cases[] = {
     "p = f64[2,7] parameter(2) s = f64[7] parameter(3) a = f64[<=2,7] set-dimension-size(p, m), dimensions={0} "
     "c = f64[<=2,7] call(a, s), to_apply=norm r = f64[<=2,7] negate(c) "
     "k = s32[] get-dimension-size(r), dimensions={0} ROOT t = (f64[<=2,7], s32[]) tuple(r, k)",
+    // Scans: sums, associative or not, from both ends; of several carries in blocks; of steps that return more than
+    // carries;
+    // of fewer lines.
+    "p = f32[7,3] parameter(2) c = f32[3] parameter(3) q = f32[300] parameter(4) o = f32[] parameter(5) "
+    "w = s32[] constant(39) l = s32[] multiply(m, w) a = f32[<=7,3] set-dimension-size(p, n), dimensions={0} "
+    "b = f32[<=300] set-dimension-size(q, l), dimensions={0} "
+    "s = (f32[<=7,3], f32[3]) scan(a, c), dimensions={0}, num_carries=1, to_apply=add3 "
+    "t = (f32[<=7,3], f32[3]) scan(a, c), dimensions={0}, num_carries=1, is_reverse=true, to_apply=add3 "
+    "u = (f32[<=300], f32[]) scan(b, o), dimensions={0}, num_carries=1, is_associative=true, to_apply=add "
+    "v = (f32[<=300], f32[]) scan(b, o), dimensions={0}, num_carries=1, is_reverse=true, is_associative=true, "
+    "to_apply=add ROOT r = ((f32[<=7,3], f32[3]), (f32[<=7,3], f32[3]), (f32[<=300], f32[]), (f32[<=300], f32[])) "
+    "tuple(s, t, u, v)",
+    "p = f32[300] parameter(2) q = f32[300] parameter(3) o = f32[] parameter(4) i = f32[] parameter(5) "
+    "w = s32[] constant(39) k = s32[] multiply(n, w) l = s32[] multiply(m, w) "
+    "a = f32[<=300] set-dimension-size(p, k), dimensions={0} b = f32[<=300] set-dimension-size(q, l), dimensions={0} "
+    "s = (f32[<=300], f32[<=300], f32[], f32[]) scan(a, b, o, i), dimensions={0}, num_carries=2, "
+    "is_associative=true, to_apply=affine "
+    "t = (f32[<=300], f32[<=300], f32[], f32[]) scan(b, q, o, i), dimensions={0}, num_carries=2, is_reverse=true, "
+    "is_associative=true, to_apply=affine d = s32[] get-dimension-size(s1), dimensions={0} "
+    "s1 = f32[<=300] get-tuple-element(s), index=1 ROOT r = ((f32[<=300], f32[<=300], f32[], f32[]), (f32[<=300], "
+    "f32[<=300], f32[], f32[]), s32[]) tuple(s, t, d)",
+    "p = f32[4,7] parameter(2) c = s32[4] parameter(3) a = f32[4,<=7] set-dimension-size(p, n), dimensions={1} "
+    "b = f32[<=4,<=7] set-dimension-size(a, m), dimensions={0} e = s32[<=4] set-dimension-size(c, n), dimensions={0} "
+    "s = (f32[4,<=7], s32[4]) scan(a, c), dimensions={1}, num_carries=1, to_apply=mixed "
+    "t = (f32[4,<=7], s32[4]) scan(a, c), dimensions={1}, num_carries=1, is_reverse=true, to_apply=mixed "
+    "u = (f32[<=4,<=7], s32[<=4]) scan(b, c), dimensions={1}, num_carries=1, to_apply=mixed "
+    "v = (f32[<=4,7], s32[<=4]) scan(p, e), dimensions={1}, num_carries=1, is_reverse=true, to_apply=mixed_sized "
+    "ROOT r = ((f32[4,<=7], s32[4]), (f32[4,<=7], s32[4]), (f32[<=4,<=7], s32[<=4]), (f32[<=4,7], s32[<=4])) "
+    "tuple(s, t, u, v)",
 };
+
+static const char steps[] =
+    "add { x = f32[] parameter(0) c = f32[] parameter(1) n = f32[] add(x, c) ROOT r = (f32[], f32[]) tuple(n, n) }\n"
+    "add3 { x = f32[3] parameter(0) c = f32[3] parameter(1) n = f32[3] add(x, c) "
+    "ROOT r = (f32[3], f32[3]) tuple(n, n) }\n"
+    "affine { x = f32[] parameter(0) y = f32[] parameter(1) c = f32[] parameter(2) d = f32[] parameter(3) "
+    "a = f32[] multiply(x, c) b = f32[] multiply(x, d) e = f32[] add(b, y) "
+    "ROOT r = (f32[], f32[], f32[], f32[]) tuple(a, e, a, e) }\n"
+    "mixed { x = f32[4] parameter(0) c = s32[4] parameter(1) y = f32[4] convert(c) z = f32[4] add(x, y) "
+    "e = pred[4] compare(x, y), direction=LT i = s32[4] convert(e) t = s32[4] add(c, c) d = s32[4] add(t, i) "
+    "ROOT r = (f32[4], s32[4]) tuple(z, d) }\n"
+    "mixed_sized { x = f32[<=4] parameter(0) c = s32[<=4] parameter(1) y = f32[<=4] convert(c) "
+    "z = f32[<=4] subtract(x, y) d = s32[<=4] xor(c, e) e = s32[<=4] convert(z) "
+    "ROOT r = (f32[<=4], s32[<=4]) tuple(z, d) }\n";
 
 static void set_sizes(const kiln_module *m, size_t parameter, unsigned number, void *buffer) {
   static const int32_t sizes[] = {0, 1, 7, 2, -3, 9, 5, 3};
@@ -96,8 +139,8 @@ START_TEST(sized_ops) {
            "norm { a = f64[<=2,7] parameter(0) s = f64[7] parameter(1) t = (f64[<=2,7], f64[7], f64[7]) "
            "batch-norm-training(a, s, s), epsilon=0.25, feature_index=1 ROOT r = f64[<=2,7] get-tuple-element(t), "
            "index=0 }\n"
-           "ENTRY e { n = s32[] parameter(0) m = s32[] parameter(1) %s }\n",
-           cases[_i]);
+           "%sENTRY e { n = s32[] parameter(0) m = s32[] parameter(1) %s }\n",
+           steps, cases[_i]);
   kiln_module *m = parse(text);
   for (unsigned k = 0; k < 8; k++) run_both_and_check(cx, m, 3, k, text);
   kiln_module_destroy(&m);

@@ -307,13 +307,13 @@ uint32_t kl_graph_slice(kl_graph *g, uint32_t a, uint32_t dim, int64_t start, in
   return in.shape == s ? a : emit(g, in, 1, &a);
 }
 
-uint32_t kl_graph_dynamic_slice(kl_graph *g, uint32_t a, uint32_t dim, uint32_t start) {
+uint32_t kl_graph_dynamic_slice(kl_graph *g, uint32_t a, uint32_t dim, uint32_t start, int64_t size) {
   const kl_shape *s = kl_graph_shape(g, a);
   int64_t to[KILN_MAX_RANK] = {0};
   uint32_t operands[KILN_MAX_RANK + 1] = {a}, zero = kl_graph_number(g, KILN_S32, 0, 0, NULL);
   kl_more *more = KL_NEW(&g->m->arena, kl_more);
   for (uint32_t d = 0; d < s->rank; d++) {
-    to[d] = d == dim ? 1 : s->dims[d];
+    to[d] = d == dim ? size : s->dims[d];
     operands[d + 1] = d == dim ? start : zero;
   }
   *more = kl_no_more;

@@ -87,8 +87,8 @@ uint32_t kl_graph_transpose(kl_graph *g, uint32_t a, const int64_t *dims);
 // Dimension i of a is dimension dims[i] of the result.
 uint32_t kl_graph_broadcast(kl_graph *g, uint32_t a, uint32_t rank, const int64_t *sizes, const int64_t *dims);
 uint32_t kl_graph_slice(kl_graph *g, uint32_t a, uint32_t dim, int64_t start, int64_t limit, int64_t stride);
-// One element wide in this dimension, from an s32 on.
-uint32_t kl_graph_dynamic_slice(kl_graph *g, uint32_t a, uint32_t dim, uint32_t start);
+// So many elements along this dimension, from an s32 on.
+uint32_t kl_graph_dynamic_slice(kl_graph *g, uint32_t a, uint32_t dim, uint32_t start, int64_t size);
 uint32_t kl_graph_pad(kl_graph *g, uint32_t a, uint32_t dim, int64_t low, int64_t high); // with zero
 uint32_t kl_graph_concatenate(kl_graph *g, uint32_t n, const uint32_t *values, uint32_t dim);
 // a[index] of an array of one dimension, in the shape of the index. Indices outside are held to it.

@@ -38,11 +38,11 @@ uint32_t kl_along_columns(const kl_round *x, uint32_t of_column) {
 
 uint32_t kl_column(const kl_round *x, uint32_t a) {
   const kl_shape *s = kl_graph_shape(x->g, a);
-  return kl_graph_reshape(x->g, kl_graph_dynamic_slice(x->g, a, 2, x->k), 2, s->dims);
+  return kl_graph_reshape(x->g, kl_graph_dynamic_slice(x->g, a, 2, x->k, 1), 2, s->dims);
 }
 
 uint32_t kl_own(const kl_round *x, uint32_t list) {
-  return kl_graph_reshape(x->g, kl_graph_dynamic_slice(x->g, list, 1, x->k), 1, &x->z.b);
+  return kl_graph_reshape(x->g, kl_graph_dynamic_slice(x->g, list, 1, x->k, 1), 1, &x->z.b);
 }
 
 uint32_t kl_with_own(const kl_round *x, uint32_t list, uint32_t v) {

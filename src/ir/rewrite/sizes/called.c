@@ -58,6 +58,14 @@ static bool sorts_along_size(const kl_comp *c, const kl_instr *in) {
   return any;
 }
 
+static bool scans_sizes(const kiln_module *m, const kl_comp *c, const kl_instr *in) {
+  if (in->op != KL_OP_SCAN) return false;
+  uint32_t carries = (uint32_t)in->more->carries;
+  bool any = false;
+  for (uint32_t k = 0; k + carries < in->noperands; k++) any |= is_dynamic(c, in, k, (uint32_t)in->dims[0]);
+  return any && kl_size_is_told(&m->comp[in->called[0]], carries);
+}
+
 // A batch norm whose sums are over fewer elements: its type of sums.
 static bool sums_sizes(const kl_comp *c, const kl_instr *in, kl_dtype *t) {
   if (kl_op_table[in->op].kind != KL_KIND_BATCH_NORM || in->op == KL_OP_BATCH_NORM_INFERENCE) return false;
@@ -82,18 +90,29 @@ static bool folds_sizes(const kiln_module *m, const kl_comp *c, const kl_instr *
 }
 
 // Makes what the op at hand asks for, if it is not there yet.
-static void make_for(kl_graph *g, const kiln_module *from, const kl_comp *c, const kl_instr *in, uint32_t *orders,
-                     uint32_t *reducers) {
+static void make_for(kl_sizing *z, const kiln_module *from, const kl_comp *c, const kl_instr *in, uint32_t *orders,
+                     uint32_t *reducers, kl_size_step **steps) {
+  kl_graph *g = z->g;
   kl_dtype t;
   uint32_t called = in->ncalled ? in->called[0] : 0;
   if (sorts_along_size(c, in) && !orders[called]) orders[called] = make_order(g, called) + 1;
   if (folds_sizes(from, c, in) && !reducers[called]) reducers[called] = make_reducer(g, called) + 1;
+  uint32_t carries = (uint32_t)in->more->carries;
+  if (scans_sizes(from, c, in) && !kl_size_step_of(*steps, called, carries)) {
+    kl_size_step *s = KL_NEW(&g->scratch, kl_size_step);
+    *s = (kl_size_step){called, carries, kl_size_make_step(z, called, carries), *steps};
+    *steps = s;
+  }
   if (sums_sizes(c, in, &t)) kl_graph_combiner(g, KL_COMBINE_ADD, t);
 }
 
 // Behind all computations, until these are whole. What takes the place of one stands behind that.
-kl_size_called kl_size_make_called(kl_graph *g, const kiln_module *from, const kl_live *live) {
+kl_size_called kl_size_make_called(kl_sizing *z, const kiln_module *from, const kl_live *live) {
+  kl_graph *g = z->g;
   uint32_t n = from->ncomp, most = 2 * n + KILN_DTYPE_COUNT, made = 0;
+  kl_size_step *steps = NULL;
+  for (uint32_t i = 0; i < n; i++)
+    for (uint32_t k = 0; k < from->comp[i].ninstr; k++) most += from->comp[i].instr[k].op == KL_OP_SCAN;
   kl_comp *all = KL_NEW_N(&g->m->arena, kl_comp, (size_t)n + most);
   memcpy(all, g->m->comp, n * sizeof *all);
   g->m->comp = all;
@@ -102,9 +121,9 @@ kl_size_called kl_size_make_called(kl_graph *g, const kiln_module *from, const k
   for (uint32_t i = 0; i < n; i++)
     for (uint32_t k = 0; live->comp[i] && k < from->comp[i].ninstr; k++) {
       const kl_instr *in = &from->comp[i].instr[k];
-      make_for(g, from, &from->comp[i], in, orders, reducers);
+      make_for(z, from, &from->comp[i], in, orders, reducers, &steps);
       bool first = kl_op_table[in->op].kind == KL_KIND_BATCH_NORM;
       while (made < g->m->ncomp - n) behind[made++] = first ? KL_GRAPH_FIRST : in->called[0];
     }
-  return (kl_size_called){orders, reducers, behind};
+  return (kl_size_called){orders, reducers, steps, behind};
 }

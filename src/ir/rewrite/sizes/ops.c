@@ -132,30 +132,25 @@ static uint32_t slice(kl_sizing *z) {
   return zeros ? kl_size_mask(z, v, &beyond, kl_size_zero(z, z->in->shape->dtype)) : v;
 }
 
+// Element i comes from size - 1 - i: from i of the array turned round, bound - size elements on.
+static uint32_t reverse(kl_sizing *z) {
+  const kl_shape *s = kl_size_known(z, z->in->shape);
+  uint32_t v = kl_size_keep(z);
+  for (uint32_t d = 0; d < s->rank; d++) z->out->of[d] = kl_extent(z, 0, d);
+  for (uint32_t i = 0; i < z->in->ndims; i++) {
+    uint32_t d = (uint32_t)z->in->dims[i];
+    if (!kl_is_sized(z, 0, d)) continue;
+    uint32_t on = kl_graph_binary(z->g, KL_OP_SUBTRACT, kl_size_number(z, s->dims[d]), kl_extent(z, 0, d));
+    v = kl_graph_dynamic_slice(z->g, kl_graph_pad(z->g, v, d, 0, s->dims[d]), d, on, s->dims[d]);
+  }
+  return v;
+}
+
 // At places that data says, along one dimension.
 static uint32_t starts(kl_sizing *z, uint32_t rank, uint32_t dim, uint32_t at, uint32_t *values) {
   uint32_t zero = kl_size_number(z, 0);
   for (uint32_t d = 0; d < rank; d++) values[d] = d == dim ? at : zero;
   return rank;
-}
-
-// Element i comes from size - 1 - i: from i of the array turned round, bound - size elements on.
-static uint32_t reverse(kl_sizing *z) {
-  const kl_shape *s = kl_size_known(z, z->in->shape);
-  uint32_t v = kl_size_keep(z), operands[KILN_MAX_RANK + 1];
-  for (uint32_t d = 0; d < s->rank; d++) z->out->of[d] = kl_extent(z, 0, d);
-  for (uint32_t i = 0; i < z->in->ndims; i++) {
-    uint32_t d = (uint32_t)z->in->dims[i];
-    if (!kl_is_sized(z, 0, d)) continue;
-    kl_more *more = KL_NEW(&z->g->m->arena, kl_more);
-    *more = kl_no_more;
-    more->sizes = (kl_ints){s->rank, s->dims};
-    uint32_t on = kl_graph_binary(z->g, KL_OP_SUBTRACT, kl_size_number(z, s->dims[d]), kl_extent(z, 0, d));
-    operands[0] = kl_graph_pad(z->g, v, d, 0, s->dims[d]);
-    uint32_t n = starts(z, s->rank, d, on, operands + 1);
-    v = kl_size_emit(z, (kl_instr){.op = KL_OP_DYNAMIC_SLICE, .shape = s, .more = more, .given = 1}, n + 1, operands);
-  }
-  return v;
 }
 
 // Each operand is put behind what is there of those before, over what is not.
@@ -334,6 +329,7 @@ uint32_t kl_size_op(kl_sizing *z) {
   case KL_KIND_GATHER:
   case KL_KIND_SCATTER: return kl_size_placed(z);
   case KL_KIND_SORT: return sort(z);
+  case KL_KIND_SCAN: return kl_size_scan(z);
   case KL_KIND_TOPK: return topk(z);
   case KL_KIND_FFT: return batches(z, in->more->sizes.n, -1);
   case KL_KIND_CHOLESKY:

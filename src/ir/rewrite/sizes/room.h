@@ -31,11 +31,18 @@ typedef struct kl_carried {
   const kl_shape *param, *result;
 } kl_carried;
 
+// A step that keeps its carries where an element is not there, and what says so comes first.
+typedef struct kl_size_step {
+  uint32_t of, carries, made; // whose place it takes, in scans with so many carries
+  struct kl_size_step *next;
+} kl_size_step;
+
 // By computation, the one that takes its place along dynamic dimensions, + 1; 0: there is none.
 typedef struct kl_size_called {
   const uint32_t *orders;   // of comparators: parameters 0 and 1 say whether the two are not there
   const uint32_t *reducers; // whether it is there is the first of what is folded
-  const uint32_t *behind;   // of each that was made: whose place it takes
+  const kl_size_step *steps;
+  const uint32_t *behind; // of each that was made: whose place it takes
 } kl_size_called;
 
 typedef struct kl_sizing {
@@ -92,7 +99,12 @@ bool kl_size_zeros_beyond(kl_sizing *z, const kl_extents x[2]);
 bool kl_size_neutral(const kiln_module *m, uint32_t reducer, uint32_t n, uint32_t i, kl_dtype t, uint64_t bits[2]);
 // What comparators and reducers along dynamic dimensions become: made behind all computations of the graph's module,
 // which has no others yet.
-kl_size_called kl_size_make_called(kl_graph *g, const kiln_module *from, const kl_live *live);
+kl_size_called kl_size_make_called(kl_sizing *z, const kiln_module *from, const kl_live *live);
+// Is the step of a scan with so many carries one that is told of elements? What it becomes then, and that once made,
+// or NULL.
+bool kl_size_is_told(const kl_comp *step, uint32_t carries);
+const kl_size_step *kl_size_step_of(const kl_size_step *all, uint32_t step, uint32_t carries);
+uint32_t kl_size_make_step(kl_sizing *z, uint32_t step, uint32_t carries);
 
 bool kl_size_is_dynamic(const kl_shape *s);
 // In the graph's scratch, by computation.
@@ -106,6 +118,7 @@ uint32_t kl_size_end(kl_sizing *z, const kl_carried *carried, kl_sized root);
 uint32_t kl_size_op(kl_sizing *z);
 uint32_t kl_size_fold(kl_sizing *z);        // fold.c: reduce, reduce-window, select-and-scatter, dot
 uint32_t kl_size_convolution(kl_sizing *z); // windows.c
+uint32_t kl_size_scan(kl_sizing *z);        // scans.c
 uint32_t kl_size_whole_op(kl_sizing *z);    // wholes.c: cholesky, triangular-solve, batch norms
 uint32_t kl_size_placed(kl_sizing *z);      // places.c: dynamic-slice, dynamic-update-slice, gather, scatter
 uint32_t kl_size_reshape(kl_sizing *z);     // reshape.c: reshape, dynamic-reshape, and bitcast that is one

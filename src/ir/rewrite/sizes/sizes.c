@@ -11,6 +11,7 @@ typedef struct sizer {
   kl_shape_map known;
   kl_size_called called;
   const kl_carried *carried;
+  const bool *stepped; // computations that are steps of scans
   kl_held *held;
   uint32_t refused, depth;
   bool entry; // ENTRY itself is being rewritten
@@ -39,6 +40,14 @@ static bool passes_dynamic(const kl_comp *c) {
   bool any = kl_size_is_dynamic(kl_root(c)->shape);
   for (uint32_t i = 0; i < c->nparams; i++) any |= kl_size_is_dynamic(c->instr[c->params[i]].shape);
   return any;
+}
+
+static const bool *steps_of(sizer *x) {
+  bool *all = KL_NEW_N(&x->g.scratch, bool, x->from->ncomp + 1u);
+  for (uint32_t i = 0; i < x->from->ncomp; i++)
+    for (uint32_t k = 0; k < x->from->comp[i].ninstr; k++)
+      if (x->from->comp[i].instr[k].op == KL_OP_SCAN) all[x->from->comp[i].instr[k].called[0]] = true;
+  return all;
 }
 
 // --- one instruction ------------------------------------------------------------------------------------------------
@@ -182,7 +191,8 @@ static kl_sized put(sizer *x, const kl_comp *c, const kl_instr *in, const kl_siz
     made.value = kl_size_control(&z);
   } else if (!any && !inlined) {
     bool passes = false;
-    for (uint32_t k = 0; k < in->ncalled; k++) passes |= passes_dynamic(&x->from->comp[in->called[k]]);
+    for (uint32_t k = 0; k < in->ncalled; k++)
+      passes |= passes_dynamic(&x->from->comp[in->called[k]]) && in->op != KL_OP_SCAN;
     made.value =
         passes ? kl_size_refuse(&z, "arrays of known dimensions, and sizes as s32[] beside them") : kl_size_keep(&z);
   } else if (is_structure(in)) {
@@ -245,7 +255,8 @@ static bool is_rewritten(const sizer *x, uint32_t comp) {
   const kl_comp *c = &x->from->comp[comp];
   if (!x->live.comp[comp]) return false;
   if (is_carried(x, comp)) return true;
-  if (comp != x->from->entry && passes_dynamic(c)) return false; // its callers put it in place
+  // Steps of scans take slices at their bounds; others' callers put them in place.
+  if (comp != x->from->entry && passes_dynamic(c)) return x->stepped[comp];
   bool any = has_dynamic(c) || sets_sizes(c);
   for (uint32_t i = 0; i < c->ninstr && !any; i++) any = runs_carried(x, &c->instr[i]);
   return any;
@@ -272,7 +283,8 @@ kiln_status kl_module_sizes(kl_ctx *cx, const kiln_module *m, kiln_module **out)
   x.limit = kiln_module_instruction_count(m) + MOST_NEW;
   x.g.e.m = x.g.m;
   kl_arena_init(&x.g.scratch, cx);
-  x.called = kl_size_make_called(&x.g, m, &live);
+  x.called = kl_size_make_called(&(kl_sizing){.g = &x.g, .known = &x.known, .held = &x.held}, m, &live);
+  x.stepped = steps_of(&x);
   x.carried = kl_size_carried(&x.g, m, &live);
   for (uint32_t i = 0; i < m->ncomp && x.refused < MOST_REFUSED && !x.full; i++)
     if (is_rewritten(&x, i)) rewrite_whole(&x, i);
