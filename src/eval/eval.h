@@ -38,14 +38,16 @@
 // time it is done; its logarithm and cosine have their bounds. The state of rng-get-and-update-state outlives the
 // program: it is refused.
 // In a module of one replica and one partition a collective is what it is for one device: its operand, zeros where a
-// permutation sends that nothing; the device's numbers are 0. Custom calls count by their targets (ir/custom/custom.h): those
-// that say something of an array are that array, TopK is topk, AllocateBuffer anything at all; LAPACK's trsm is
+// permutation sends that nothing; the device's numbers are 0. Custom calls count by their targets (ir/custom/custom.h):
+// those that say something of an array are that array, TopK is topk, AllocateBuffer anything at all; LAPACK's trsm is
 // triangular-solve, its potrf cholesky, beside which info is 0, or the order of the first leading minor that is not
 // positive (as zero and NaN are not), and open where errors decide; the other triangle of its factor is the operand's.
 // Its getrf decomposes a matrix, P A = L U: row k changes places with the first of the rows from k on whose element has
 // the largest |re| + |im|, counted from 1; info is the number of the first pivot that is zero, or 0.
 // Its geqrf and orgqr (ungqr) reflect by 1 - tau v v^H, where v has a 1 in place k and zeros above, as
-// ir/rewrite/expand/qr.c says.
+// ir/rewrite/expand/qr.c says. Its syevd (heevd) has A = V diag(w) V^H, w ascending, of the Hermitian matrix A whose
+// named triangle it reads, imaginary parts of its diagonal aside; of each column of V the first element of at least 5/8
+// of the magnitude of the largest is real and positive. Where A has what is no number all is NaN. info is 0.
 // stochastic-convert takes floats and unsigned integers r of their width. With d the result type's next value from x
 // towards zero and u the one after it, the result is u where r < floor((|x| - |d|) / (|u| - |d|) * 2^bits), else d.
 // Integers saturate as soon as x reaches their ends; NaN gives 0.
@@ -72,6 +74,10 @@
 //   geqrf, orgqr      that of each step, sums in any order, carried from reflection to reflection. Open from where the
 //                     sign of what is reflected, or whether there is anything to reflect, is not known, and from where
 //                     sums of magnitudes may overflow.
+//   syevd             eigenvalues and vectors of a matrix that is off by gamma(4 (n + 8)) |A|, in the Frobenius norm,
+//   and
+//                     V by gamma(4 (n + 8)) from unitary: a vector's radius is what that makes of it by the distance of
+//                     its eigenvalue to the others. Open where that is too near, or which element is turned to be real.
 //   triangular-solve  that of any substitution: row by row with errors of gamma(n + 2) in A. Open where a diagonal
 //                     element is zero, and from where sums of magnitudes may overflow.
 //   fft               3 u (4 + sum over the prime factors p of all lengths of p + 4) times the sum of the operand's

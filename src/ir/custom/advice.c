@@ -23,6 +23,13 @@ static const struct {
     {"geqp3", "expected a QR decomposition that is computed elsewhere and given as a parameter"},
     {"ges", ("expected singular values that are computed elsewhere and given as a parameter, or by products and "
              "Cholesky decompositions (jax.lax.linalg.svd, algorithm=POLAR)")},
+    {"syevd",
+     ("expected eigenvalues by lapack_?syevd_ffi (?heevd_ffi) of square matrices of its type, with their real "
+      "values, s32 info and backend_config={mode = 86 : ui8, uplo = 76 : ui8} or 85, or cusolver_syevd_ffi with "
+      "{algorithm = 0 : ui8, lower = true}")},
+    {"heevd", ("expected eigenvalues by lapack_?heevd_ffi of square matrices of its type, with their real values, s32 "
+               "info and backend_config={mode = 86 : ui8, uplo = 76 : ui8} or 85, or cusolver_syevd_ffi with "
+               "{algorithm = 0 : ui8, lower = true}")},
     {"ev", "expected eigenvalues that are computed elsewhere and given as a parameter"},
     {"gees", "expected a Schur decomposition that is computed elsewhere and given as a parameter"},
     {"hrd", "expected a Hessenberg decomposition that is computed elsewhere and given as a parameter"},

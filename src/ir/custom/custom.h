@@ -22,6 +22,9 @@ typedef enum kl_custom {
   // whose product Q is.
   KL_CUSTOM_GEQRF,
   KL_CUSTOM_ORGQR,   // (vectors, taus) -> the first columns of that product, as many as the vectors' array has
+  // (a) -> (V, w, s32 info): A = V diag(w) V^H of the Hermitian matrix whose named triangle this is, w ascending. Of each
+  // column of V the first element of at least 5/8 of the magnitude of the largest is real and positive.
+  KL_CUSTOM_EIGH,
   KL_CUSTOM_ADVISED, // a library's; who lowers the program can have other ops instead
 } kl_custom;
 
@@ -29,7 +32,7 @@ typedef enum kl_custom {
 kl_custom kl_custom_of(const kl_comp *c, const kl_instr *in);
 // Of a call of any kind, by its target alone.
 kl_custom kl_custom_named(const kl_instr *in);
-// What the attributes of the op say that a call of POTRF or TRSM stands for; *more is else as no op has it.
+// What the attributes of the op say that a call of POTRF or TRSM stands for, and which triangle EIGH names; *more is else as no op has it.
 void kl_custom_attributes(const kl_instr *in, kl_more *more);
 // What to do about a target that is not compiled, "expected ..."; NULL: nobody knows.
 const char *kl_custom_advice(const kl_instr *in);

@@ -2,6 +2,8 @@
 #include "ir/custom/room.h"
 
 static const kl_custom_entry of_potrf[] = {{"uplo", {'U', 'L'}, 0}}, of_solver[] = {{"lower", {0, 1}, 0}},
+                             of_eigh[] = {{"uplo", {'U', 'L'}, 0}, {"mode", {'V', 'V'}, 0}},
+                             of_syevd[] = {{"lower", {0, 1}, 0}, {"algorithm", {0, 1}, 2}},
                              of_trsm[] = {{"uplo", {'U', 'L'}, 0},
                                           {"side", {'R', 'L'}, 0},
                                           {"diag", {'N', 'U'}, 0},
@@ -11,9 +13,13 @@ enum { UPLO, SIDE, DIAG, TRANS, MOST_ENTRIES };
 static bool attributes(const kl_instr *in, kl_more *more) {
   int which[MOST_ENTRIES] = {0};
   kl_str config = kl_custom_config(in);
+  bool lapack = kl_custom_begins(kl_custom_target(in), "lapack");
+  kl_custom kind = kl_custom_named(in);
   *more = kl_no_more;
-  if (kl_custom_named(in) == KL_CUSTOM_POTRF) {
-    bool lapack = kl_custom_begins(kl_custom_target(in), "lapack");
+  if (kind == KL_CUSTOM_EIGH) {
+    if (!kl_custom_read_entries(config, lapack ? of_eigh : of_syevd, 2, which)) return false;
+    which[1] = 0; // says how, not what
+  } else if (kind == KL_CUSTOM_POTRF) {
     if (!kl_custom_read_entries(config, lapack ? of_potrf : of_solver, 1, which)) return false;
   } else if (!kl_custom_read_entries(config, of_trsm, KL_COUNT(of_trsm), which)) {
     return false;
@@ -102,6 +108,30 @@ static bool is_orgqr(const kl_comp *c, const kl_instr *in, kl_dtype t) {
   return are_taus(taus, a, k) && k <= n && n <= a->dims[a->rank - 2];
 }
 
+// A number of each matrix.
+static bool is_info(const kl_shape *s, const kl_shape *matrices) {
+  return s->dtype == KILN_S32 && s->rank == matrices->rank - 2 && same_dims(s->rank, s->dims, matrices->dims);
+}
+
+// Lists of `n` real numbers, one for each matrix.
+static bool are_values(const kl_shape *s, const kl_shape *matrices, int64_t n) {
+  kl_dtype t = matrices->dtype, part = kl_is_complex(t) ? kl_info(t)->part : t;
+  return kl_shape_is_array(s) && !s->dynamic && s->dtype == part && s->rank == matrices->rank - 1 &&
+         same_dims(s->rank - 1, s->dims, matrices->dims) && s->dims[s->rank - 1] == n;
+}
+
+// Elements of a matrix have numbers that an s32 has.
+enum { MOST_ORDER = 46340 };
+
+static bool is_eigh(const kl_comp *c, const kl_instr *in, kl_dtype t) {
+  const kl_shape *s = in->shape;
+  kl_more more;
+  if (in->noperands != 1 || s->dtype != KILN_TUPLE || s->nelems != 3) return false;
+  const kl_shape *a = kl_operand(c, in, 0)->shape;
+  return are_square(a, t) && a->dims[a->rank - 1] <= MOST_ORDER && kl_shape_compatible(a, s->elems[0]) &&
+         are_values(s->elems[1], a, a->dims[a->rank - 1]) && is_info(s->elems[2], a) && attributes(in, &more);
+}
+
 static bool is_permutation(const kl_comp *c, const kl_instr *in) {
   if (in->noperands != 1) return false;
   const kl_shape *a = kl_operand(c, in, 0)->shape, *s = in->shape;
@@ -118,6 +148,7 @@ bool kl_custom_fits_lapack(const kl_comp *c, const kl_instr *in, kl_custom kind,
   case KL_CUSTOM_PERMUTATION: return is_permutation(c, in);
   case KL_CUSTOM_GEQRF: return is_geqrf(c, in, t);
   case KL_CUSTOM_ORGQR: return is_orgqr(c, in, t);
+  case KL_CUSTOM_EIGH: return is_eigh(c, in, t);
   default: return false;
   }
 }

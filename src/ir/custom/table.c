@@ -51,6 +51,12 @@ static const target targets[] = {
     {"lapack_zungqr_ffi", KL_CUSTOM_ORGQR, KILN_C128},
     {"cusolver_orgqr_ffi", KL_CUSTOM_ORGQR, KILN_TUPLE},
     {"hipsolver_orgqr_ffi", KL_CUSTOM_ORGQR, KILN_TUPLE},
+    {"lapack_ssyevd_ffi", KL_CUSTOM_EIGH, KILN_F32},
+    {"lapack_dsyevd_ffi", KL_CUSTOM_EIGH, KILN_F64},
+    {"lapack_cheevd_ffi", KL_CUSTOM_EIGH, KILN_C64},
+    {"lapack_zheevd_ffi", KL_CUSTOM_EIGH, KILN_C128},
+    {"cusolver_syevd_ffi", KL_CUSTOM_EIGH, KILN_TUPLE},
+    {"hipsolver_syevd_ffi", KL_CUSTOM_EIGH, KILN_TUPLE},
     {"cu_lu_pivots_to_permutation", KL_CUSTOM_PERMUTATION},
     {"hip_lu_pivots_to_permutation", KL_CUSTOM_PERMUTATION},
 };

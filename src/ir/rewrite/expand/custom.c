@@ -12,7 +12,8 @@ static bool takes(const kiln_module *m, const kl_comp *c, const kl_instr *in) {
   case KL_CUSTOM_GETRF:
   case KL_CUSTOM_PERMUTATION:
   case KL_CUSTOM_GEQRF:
-  case KL_CUSTOM_ORGQR: return true;
+  case KL_CUSTOM_ORGQR:
+  case KL_CUSTOM_EIGH: return true;
   case KL_CUSTOM_TOPK: return kl_custom_topk(m, in, &largest);
   default: return false;
   }
@@ -25,6 +26,7 @@ static void computations(kl_graph *g, const kl_comp *c, const kl_instr *in) {
   case KL_CUSTOM_PERMUTATION: kl_expand_lu_computations(g, c, in); break;
   case KL_CUSTOM_GEQRF:
   case KL_CUSTOM_ORGQR: kl_expand_qr_computations(g, c, in); break;
+  case KL_CUSTOM_EIGH: kl_expand_eigh_computations(g, kl_operand(c, in, 0)->shape); break;
   default: break;
   }
 }
@@ -70,6 +72,12 @@ static uint32_t write_trsm(const kl_expansion *x) {
   return kl_graph_triangular_solve(x->g, x->operands[0], x->operands[1], &more);
 }
 
+static uint32_t write_eigh(const kl_expansion *x) {
+  kl_more more;
+  kl_custom_attributes(x->in, &more);
+  return kl_expand_eigh(x->g, x->operands[0], more.lower, x->in->shape);
+}
+
 static uint32_t write(const kl_expansion *x) {
   const kl_shape *s = x->in->shape;
   switch (kl_custom_named(x->in)) {
@@ -80,6 +88,7 @@ static uint32_t write(const kl_expansion *x) {
   case KL_CUSTOM_PERMUTATION: return kl_expand_permutation(x->g, x->operands[0], s);
   case KL_CUSTOM_GEQRF: return kl_expand_geqrf(x->g, x->operands[0]);
   case KL_CUSTOM_ORGQR: return kl_expand_orgqr(x->g, x->operands[0], x->operands[1]);
+  case KL_CUSTOM_EIGH: return write_eigh(x);
   // Who allocates a buffer and reads it without writing gets zeros.
   default: return kl_graph_bits(x->g, s->dtype, (uint64_t[2]){0, 0}, s->rank, s->dims);
   }

@@ -25,12 +25,15 @@ static bool has_any(const kiln_module *m, const kl_comp *c) {
 
 // --- what is called ------------------------------------------------------------------------------------------------
 
+// Computations of loops that a call stands for, at most.
+enum { MOST_OF_CALL = 16 };
+
 static void make_computations(kl_graph *g) {
   kiln_module *m = g->m;
-  uint32_t n = m->ncomp, loops = 0;
+  uint32_t n = m->ncomp, calls = 0;
   for (uint32_t i = 0; i < n; i++)
-    for (uint32_t k = 0; k < m->comp[i].ninstr; k++) loops += m->comp[i].instr[k].op == KL_OP_CUSTOM_CALL;
-  kl_comp *all = KL_NEW_N(&m->arena, kl_comp, n + KL_COMBINERS * KILN_DTYPE_COUNT + 2 * loops + 1);
+    for (uint32_t k = 0; k < m->comp[i].ninstr; k++) calls += m->comp[i].instr[k].op == KL_OP_CUSTOM_CALL;
+  kl_comp *all = KL_NEW_N(&m->arena, kl_comp, n + KL_COMBINERS * KILN_DTYPE_COUNT + MOST_OF_CALL * calls + 1);
   memcpy(all, m->comp, n * sizeof *all);
   m->comp = all;
   for (uint32_t i = 0; i < n; i++)

@@ -5,6 +5,7 @@
 // there and 0 below: beta = -|x| or |x|, the sign against that of x_k's real part, tau = (beta - x_k) / beta,
 // v = x / (x_k - beta). Where x has nothing but a real x_k, tau is 0. What is below place k of v stays in the column.
 #include "ir/rewrite/expand/columns.h"
+#include "ir/rewrite/expand/numbers.h"
 
 #include "ir/custom/custom.h"
 
@@ -18,56 +19,12 @@ static const kl_shape *state_of(kl_graph *g, kl_dtype t, kl_columns z, bool prod
   return kl_shape_tuple(g->m, product ? CARRIED_TWO : CARRIED, parts);
 }
 
-// --- numbers --------------------------------------------------------------------------------------------------------
-
-static bool is_complex(kl_graph *g, uint32_t v) {
-  return kl_is_complex(kl_graph_shape(g, v)->dtype);
-}
-
-static uint32_t real(kl_graph *g, uint32_t v) {
-  return is_complex(g, v) ? kl_graph_unary(g, KL_OP_REAL, v) : v;
-}
-
-#define NO_PART UINT32_MAX
-
-static uint32_t imaginary(kl_graph *g, uint32_t v) {
-  return is_complex(g, v) ? kl_graph_unary(g, KL_OP_IMAG, v) : NO_PART;
-}
-
-static uint32_t number(kl_graph *g, uint32_t re, uint32_t im) {
-  return im == NO_PART ? re : kl_graph_complex(g, re, im);
-}
-
-static uint32_t conjugate(kl_graph *g, uint32_t v) {
-  return is_complex(g, v) ? number(g, real(g, v), kl_graph_unary(g, KL_OP_NEGATE, imaginary(g, v))) : v;
-}
-
-static uint32_t zero_like(kl_graph *g, uint32_t v) {
-  return kl_graph_number_like(g, v, 0);
-}
-
-static uint32_t one_like(kl_graph *g, uint32_t v) {
-  const kl_shape *s = kl_graph_shape(g, v);
-  kl_dtype part = kl_is_complex(s->dtype) ? kl_info(s->dtype)->part : s->dtype;
-  return kl_graph_bits(g, s->dtype, (uint64_t[2]){kl_float_encode(part, 1), 0}, s->rank, s->dims);
-}
-
-static uint32_t square(kl_graph *g, uint32_t v) {
-  uint32_t re = real(g, v), im = imaginary(g, v), s = kl_graph_binary(g, KL_OP_MULTIPLY, re, re);
-  return im == NO_PART ? s : kl_graph_binary(g, KL_OP_ADD, s, kl_graph_binary(g, KL_OP_MULTIPLY, im, im));
-}
-
-static uint32_t largest_part(kl_graph *g, uint32_t v) {
-  uint32_t re = kl_graph_unary(g, KL_OP_ABS, real(g, v)), im = imaginary(g, v);
-  return im == NO_PART ? re : kl_graph_binary(g, KL_OP_MAXIMUM, re, kl_graph_unary(g, KL_OP_ABS, im));
-}
-
 // --- a round --------------------------------------------------------------------------------------------------------
 
 // [b, m, n] less tau v (v^H a), of v [b, m] and tau [b].
 static uint32_t reflected(const kl_round *x, uint32_t a, uint32_t v, uint32_t tau) {
   kl_graph *g = x->g;
-  uint32_t by = kl_along_rows(x, conjugate(g, v));
+  uint32_t by = kl_along_rows(x, kl_conjugate(g, v));
   uint32_t sums = kl_graph_reduce(g, kl_graph_binary(g, KL_OP_MULTIPLY, by, a), 1, KL_COMBINE_ADD);
   uint32_t scaled = kl_graph_binary(g, KL_OP_MULTIPLY, v, kl_of_batch(x, tau));
   uint32_t less = kl_graph_binary(g, KL_OP_MULTIPLY, kl_along_rows(x, scaled), kl_along_columns(x, sums));
@@ -77,7 +34,7 @@ static uint32_t reflected(const kl_round *x, uint32_t a, uint32_t v, uint32_t ta
 // 0 above place k, 1 there, and these below.
 static uint32_t vector(const kl_round *x, uint32_t below) {
   kl_graph *g = x->g;
-  uint32_t head = kl_graph_select(g, kl_against(x, KL_EQ, x->at), one_like(g, below), zero_like(g, below));
+  uint32_t head = kl_graph_select(g, kl_against(x, KL_EQ, x->at), kl_one_like(g, below), kl_zero_like(g, below));
   return kl_graph_select(g, kl_against(x, KL_GT, x->at), below, head);
 }
 
@@ -88,31 +45,34 @@ typedef struct reflection {
 // Lengths are those of the column divided by its largest part, so that squares neither overflow nor vanish.
 static reflection reflect(const kl_round *x, uint32_t column) {
   kl_graph *g = x->g;
-  uint32_t part =
-      kl_graph_select(g, kl_against(x, KL_GE, x->at), largest_part(g, column), zero_like(g, real(g, column)));
+  uint32_t part = kl_graph_select(g, kl_against(x, KL_GE, x->at), kl_largest_part(g, column),
+                                  kl_zero_like(g, kl_real_part(g, column)));
   uint32_t scale = kl_graph_reduce(g, part, 1, KL_COMBINE_MAX);
-  scale = kl_graph_select(g, kl_graph_compare_with(g, KL_EQ, scale, 0), one_like(g, scale), scale);
-  uint32_t by = kl_of_batch(x, scale), im = imaginary(g, column);
-  uint32_t re = kl_graph_binary(g, KL_OP_DIVIDE, real(g, column), by);
-  if (im != NO_PART) im = kl_graph_binary(g, KL_OP_DIVIDE, im, by);
-  uint32_t unit = number(g, re, im), squares = square(g, unit), nothing = zero_like(g, squares);
+  scale = kl_graph_select(g, kl_graph_compare_with(g, KL_EQ, scale, 0), kl_one_like(g, scale), scale);
+  uint32_t by = kl_of_batch(x, scale), im = kl_imaginary_part(g, column);
+  uint32_t re = kl_graph_binary(g, KL_OP_DIVIDE, kl_real_part(g, column), by);
+  if (im != KL_NO_PART) im = kl_graph_binary(g, KL_OP_DIVIDE, im, by);
+  uint32_t unit = kl_number(g, re, im), squares = kl_square(g, unit), nothing = kl_zero_like(g, squares);
   uint32_t all = kl_graph_select(g, kl_against(x, KL_GE, x->at), squares, nothing);
   uint32_t sum = kl_graph_reduce(g, all, 1, KL_COMBINE_ADD);
-  uint32_t below = kl_graph_select(g, kl_against(x, KL_GT, x->at), part, zero_like(g, part));
+  uint32_t below = kl_graph_select(g, kl_against(x, KL_GT, x->at), part, kl_zero_like(g, part));
   uint32_t rest = kl_graph_reduce(g, below, 1, KL_COMBINE_MAX); // whose square may vanish
-  uint32_t alpha = kl_own(x, column), alpha_re = real(g, alpha), alpha_im = imaginary(g, alpha);
+  uint32_t alpha = kl_own(x, column), alpha_re = kl_real_part(g, alpha), alpha_im = kl_imaginary_part(g, alpha);
   uint32_t length = kl_graph_binary(g, KL_OP_MULTIPLY, scale, kl_graph_unary(g, KL_OP_SQRT, sum));
   reflection r;
   r.none = kl_graph_compare_with(g, KL_EQ, rest, 0);
-  if (alpha_im != NO_PART) r.none = kl_graph_binary(g, KL_OP_AND, r.none, kl_graph_compare_with(g, KL_EQ, alpha_im, 0));
+  if (alpha_im != KL_NO_PART)
+    r.none = kl_graph_binary(g, KL_OP_AND, r.none, kl_graph_compare_with(g, KL_EQ, alpha_im, 0));
   r.beta =
       kl_graph_select(g, kl_graph_compare_with(g, KL_LT, alpha_re, 0), length, kl_graph_unary(g, KL_OP_NEGATE, length));
   uint32_t less = kl_graph_binary(g, KL_OP_SUBTRACT, alpha_re, r.beta);
-  uint32_t tau_re = kl_graph_unary(g, KL_OP_NEGATE, kl_graph_binary(g, KL_OP_DIVIDE, less, r.beta)), tau_im = NO_PART;
-  if (alpha_im != NO_PART) tau_im = kl_graph_unary(g, KL_OP_NEGATE, kl_graph_binary(g, KL_OP_DIVIDE, alpha_im, r.beta));
-  r.tau = number(g, tau_re, tau_im);
-  r.tau = kl_graph_select(g, r.none, zero_like(g, r.tau), r.tau);
-  uint32_t off = number(g, less, alpha_im);
+  uint32_t tau_re = kl_graph_unary(g, KL_OP_NEGATE, kl_graph_binary(g, KL_OP_DIVIDE, less, r.beta)),
+           tau_im = KL_NO_PART;
+  if (alpha_im != KL_NO_PART)
+    tau_im = kl_graph_unary(g, KL_OP_NEGATE, kl_graph_binary(g, KL_OP_DIVIDE, alpha_im, r.beta));
+  r.tau = kl_number(g, tau_re, tau_im);
+  r.tau = kl_graph_select(g, r.none, kl_zero_like(g, r.tau), r.tau);
+  uint32_t off = kl_number(g, less, alpha_im);
   r.v = vector(x, kl_graph_binary(g, KL_OP_DIVIDE, column, kl_of_batch(x, off)));
   return r;
 }
@@ -123,10 +83,10 @@ static uint32_t write_round(kl_graph *g, kl_columns z, uint32_t state) {
   uint32_t a = kl_graph_element(g, state, MATRIX), taus = kl_graph_element(g, state, TAUS);
   reflection r = reflect(&x, kl_column(&x, a));
   uint32_t i = kl_graph_iota(g, KILN_S32, 3, dims, 1), j = kl_graph_iota(g, KILN_S32, 3, dims, 2);
-  uint32_t beta = is_complex(g, a) ? number(g, r.beta, zero_like(g, r.beta)) : r.beta;
+  uint32_t beta = kl_has_parts(g, a) ? kl_number(g, r.beta, kl_zero_like(g, r.beta)) : r.beta;
   uint32_t head = kl_graph_broadcast(g, beta, 3, dims, (int64_t[]){0});
   uint32_t column = kl_graph_select(g, kl_against(&x, KL_GT, i), kl_along_rows(&x, r.v), head);
-  uint32_t next = kl_graph_select(g, kl_against(&x, KL_EQ, j), column, reflected(&x, a, r.v, conjugate(g, r.tau)));
+  uint32_t next = kl_graph_select(g, kl_against(&x, KL_EQ, j), column, reflected(&x, a, r.v, kl_conjugate(g, r.tau)));
   uint32_t changes = kl_graph_binary(g, KL_OP_AND, kl_against(&x, KL_GE, i), kl_against(&x, KL_GE, j));
   uint32_t some = kl_graph_unary(g, KL_OP_NOT, kl_graph_broadcast(g, r.none, 3, dims, (int64_t[]){0}));
   next = kl_graph_select(g, kl_graph_binary(g, KL_OP_AND, changes, some), next, a);
@@ -189,7 +149,7 @@ uint32_t kl_expand_orgqr(kl_graph *g, uint32_t a, uint32_t taus) {
   uint32_t zeros = kl_graph_number(g, s->dtype, 0, 3, dims);
   uint32_t state[CARRIED_TWO] = {
       [ROUND] = kl_graph_number(g, KILN_S32, 0, 0, NULL),
-      [PRODUCT] = kl_graph_select(g, one, one_like(g, zeros), zeros),
+      [PRODUCT] = kl_graph_select(g, one, kl_one_like(g, zeros), zeros),
       [VECTORS] = kl_graph_reshape(g, a, 3, dims),
       [FACTORS] = kl_graph_reshape(g, taus, 2, (int64_t[]){z.b, z.steps}),
   };

@@ -36,6 +36,9 @@ void kl_expand_lu_computations(kl_graph *g, const kl_comp *c, const kl_instr *in
 uint32_t kl_expand_geqrf(kl_graph *g, uint32_t a);
 uint32_t kl_expand_orgqr(kl_graph *g, uint32_t a, uint32_t taus);
 void kl_expand_qr_computations(kl_graph *g, const kl_comp *c, const kl_instr *in);
+// (V, w, info) of the matrices' named triangle, as a call gives them; its computations (eigh.c).
+uint32_t kl_expand_eigh(kl_graph *g, uint32_t a, bool lower, const kl_shape *results);
+void kl_expand_eigh_computations(kl_graph *g, const kl_shape *s);
 
 extern const kl_expander kl_expand_rng, kl_expand_random, kl_expand_norm, kl_expand_ragged, kl_expand_custom,
     kl_expand_size, kl_expand_pieces;
