@@ -198,7 +198,11 @@ static kiln_status apply_wrapped(kl_ev *ev, const kl_comp *c, const kl_instr *in
   wrapped.op = in->wrapped;
   wrapped.wrapped = KL_OP_UNKNOWN;
   wrapped.shape = in->shape->elems[1];
-  return kl_ev_apply(ev, c, &wrapped, operands, out);
+  bool sized = false;
+  for (uint32_t k = 0, n = 0; k < in->noperands; k++)
+    for (size_t leaf = 0; leaf < kl_shape_leaf_count(kl_operand(c, in, k)->shape); leaf++, n++)
+      sized |= !kl_shape_compatible(operands[n]->shape, kl_shape_leaf(kl_operand(c, in, k)->shape, leaf));
+  return (sized ? kl_ev_sized : kl_ev_apply)(ev, c, &wrapped, operands, out);
 }
 
 static bool is_start(const kl_shape *s, size_t operands) {

@@ -456,6 +456,8 @@ static bool keeps_sizes(const kl_instr *in) {
   case KL_KIND_WHILE:
   case KL_KIND_CONDITIONAL:
   case KL_KIND_FORWARD:
+  case KL_KIND_ASYNC:
+  case KL_KIND_COPY_ASYNC:
   case KL_KIND_TOKEN:
   case KL_KIND_DIMENSION_SIZE:
   case KL_KIND_DYNAMIC_RESHAPE: return true;

@@ -109,9 +109,30 @@ static const char *const cases[] = {
     "v = (f32[<=4,7], s32[<=4]) scan(p, e), dimensions={1}, num_carries=1, is_reverse=true, to_apply=mixed_sized "
     "ROOT r = ((f32[4,<=7], s32[4]), (f32[4,<=7], s32[4]), (f32[<=4,<=7], s32[<=4]), (f32[<=4,7], s32[<=4])) "
     "tuple(s, t, u, v)",
+    // What is started of arrays with a size, in ENTRY and in a loop that carries it; ops by their own names; copies.
+    "p = f32[7] parameter(2) a = f32[<=7] set-dimension-size(p, n), dimensions={0} "
+    "s = ((f32[<=7], s32[]), f32[<=7], s32[]) async-start(a, m), calls=shorter "
+    "u = ((f32[<=7], s32[]), f32[<=7], s32[]) async-update(s) b = f32[<=7] async-done(u) "
+    "k = s32[] get-dimension-size(b), dimensions={0} t = ((f32[<=7]), f32[<=7]) reverse-start(b), dimensions={0} "
+    "c = f32[<=7] reverse-done(t) g = (f32[<=7], f32[<=7], u32[]) copy-start(c) d = f32[<=7] copy-done(g) "
+    "z = s32[] constant(0) i = (s32[], ((f32[<=7], s32[]), f32[<=7], s32[])) tuple(z, s) "
+    "w = (s32[], ((f32[<=7], s32[]), f32[<=7], s32[])) while(i), condition=thrice, body=next "
+    "v = ((f32[<=7], s32[]), f32[<=7], s32[]) get-tuple-element(w), index=1 o = f32[<=7] async-done(v) "
+    "l = f32[7] parameter(3) q = ((f32[7]), f32[7], s32[]) async-start(l), calls=turned h = f32[7] async-done(q) "
+    "ROOT r = (f32[<=7], s32[], f32[<=7], f32[<=7], f32[7]) tuple(b, k, d, o, h)",
 };
 
-static const char steps[] =
+static const char computations[] =
+    "shorter { a = f32[<=7] parameter(0) m = s32[] parameter(1) b = f32[<=7] negate(a) "
+    "ROOT r = f32[<=7] set-dimension-size(b, m), dimensions={0} }\n"
+    "turned { a = f32[7] parameter(0) ROOT r = f32[7] reverse(a), dimensions={0} }\n"
+    "thrice { p = (s32[], ((f32[<=7], s32[]), f32[<=7], s32[])) parameter(0) i = s32[] get-tuple-element(p), index=0 "
+    "t = s32[] constant(3) ROOT r = pred[] compare(i, t), direction=LT }\n"
+    "next { p = (s32[], ((f32[<=7], s32[]), f32[<=7], s32[])) parameter(0) i = s32[] get-tuple-element(p), index=0 "
+    "s = ((f32[<=7], s32[]), f32[<=7], s32[]) get-tuple-element(p), index=1 a = f32[<=7] async-done(s) "
+    "k = s32[] get-dimension-size(a), dimensions={0} o = s32[] constant(1) l = s32[] add(k, o) j = s32[] add(i, o) "
+    "t = ((f32[<=7], s32[]), f32[<=7], s32[]) async-start(a, l), calls=shorter "
+    "ROOT r = (s32[], ((f32[<=7], s32[]), f32[<=7], s32[])) tuple(j, t) }\n"
     "add { x = f32[] parameter(0) c = f32[] parameter(1) n = f32[] add(x, c) ROOT r = (f32[], f32[]) tuple(n, n) }\n"
     "add3 { x = f32[3] parameter(0) c = f32[3] parameter(1) n = f32[3] add(x, c) "
     "ROOT r = (f32[3], f32[3]) tuple(n, n) }\n"
@@ -140,7 +161,7 @@ START_TEST(sized_ops) {
            "batch-norm-training(a, s, s), epsilon=0.25, feature_index=1 ROOT r = f64[<=2,7] get-tuple-element(t), "
            "index=0 }\n"
            "%sENTRY e { n = s32[] parameter(0) m = s32[] parameter(1) %s }\n",
-           steps, cases[_i]);
+           computations, cases[_i]);
   kiln_module *m = parse(text);
   for (unsigned k = 0; k < 8; k++) run_both_and_check(cx, m, 3, k, text);
   kiln_module_destroy(&m);

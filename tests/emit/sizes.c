@@ -524,10 +524,6 @@ static const struct {
      "less { a = f32[4] parameter(0) n = s32[] constant(1) ROOT r = f32[<=4] set-dimension-size(a, n), dimensions={0} "
      "}\nENTRY e { x = f32[4] parameter(0) ROOT w = f32[4] while(x), condition=no, body=less }",
      "while: expected a result whose dimension 0 is dynamic (<=4), as those of its operands are, found f32[4]"},
-    {"f { a = f32[<=4] parameter(0) ROOT r = f32[<=4] negate(a) }\n"
-     "ENTRY e { x = f32[4] parameter(0) n = s32[] parameter(1) d = f32[<=4] set-dimension-size(x, n), dimensions={0} "
-     "s = ((f32[<=4]), f32[<=4], s32[]) async-start(d), calls=f ROOT r = f32[<=4] async-done(s) }",
-     "async-start of an array of a dynamic size is not compiled here: expected the array at its bounds"},
     {"f { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }\n"
      "ENTRY e { x = f32[8] parameter(0) n = s32[] parameter(1) i = s32[3,1] parameter(2) u = f32[3,2] parameter(3) "
      "d = f32[<=8] set-dimension-size(x, n), dimensions={0} ROOT r = f32[<=8] scatter(d, i, u), "

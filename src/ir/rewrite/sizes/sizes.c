@@ -68,15 +68,16 @@ static bool any_sized(const kl_extents *leaf, size_t n) {
   return false;
 }
 
-// Leaves of operands in a row, as a tuple has them.
-static kl_sized put_together(sizer *x, kl_sizing *z, const kl_sized *operands) {
+// Leaves of operands in a row, as a tuple has them: how many.
+static size_t put_together(kl_sizing *z) {
   size_t at = 0;
   for (uint32_t k = 0; k < z->in->noperands; k++) {
+    const kl_extents *own = z->operands[k].leaf;
     size_t n = kl_shape_leaf_count(z->shapes[k]);
-    for (size_t leaf = 0; operands[k].leaf && leaf < n; leaf++) z->out[at + leaf] = operands[k].leaf[leaf];
+    for (size_t leaf = 0; own && leaf < n; leaf++) z->out[at + leaf] = own[leaf];
     at += n;
   }
-  return (kl_sized){kl_size_keep(z), z->out};
+  return at;
 }
 
 static kl_sized call(sizer *x, kl_sizing *z) {
@@ -92,17 +93,66 @@ static kl_sized call(sizer *x, kl_sizing *z) {
   return v;
 }
 
+// What is started is done there: ((operands), results, contexts...), or of a copy (it, its operand, contexts...).
+static bool is_started(const kl_instr *in) {
+  kl_op_kind kind = kl_op_table[in->op].kind;
+  return kind == KL_KIND_ASYNC || kind == KL_KIND_COPY_ASYNC;
+}
+
+static bool starts(const kl_instr *in) {
+  return in->op == KL_OP_ASYNC_START || in->op == KL_OP_COPY_START;
+}
+
+// Can what it gives be taken apart as that?
+static bool has_parts(const kl_sizing *z) {
+  const kl_shape *s = starts(z->in) ? z->in->shape : z->shapes[0];
+  bool calls = z->in->op != KL_OP_ASYNC_START || z->in->ncalled == 1;
+  return calls && s->dtype == KILN_TUPLE && s->nelems >= 2;
+}
+
+static kl_sized start(sizer *x, kl_sizing *z) {
+  const kl_shape *s = z->in->shape;
+  bool copies = z->in->op == KL_OP_COPY_START;
+  uint32_t *parts = KL_NEW_N(&x->g.scratch, uint32_t, s->nelems + 1u), n = z->in->noperands;
+  kl_sized result = copies ? z->operands[0] : call(x, z);
+  if (x->full || x->refused) return result;
+  parts[0] = copies ? z->values[0] : kl_graph_tuple(&x->g, n, z->values);
+  parts[1] = result.value;
+  for (uint32_t i = 2; i < s->nelems; i++) parts[i] = kl_emit_zeros(&x->g.e, z->in, kl_size_known(z, s->elems[i]));
+  size_t at = put_together(z);
+  for (size_t leaf = 0; result.leaf && leaf < kl_shape_leaf_count(s->elems[1]); leaf++)
+    z->out[at + leaf] = result.leaf[leaf];
+  return (kl_sized){kl_graph_tuple(&x->g, s->nelems, parts), z->out};
+}
+
+// Element i of a tuple.
+static kl_sized element(sizer *x, kl_sizing *z, uint32_t i) {
+  size_t first = z->shapes[0]->first_leaf[i];
+  for (size_t k = 0; z->operands[0].leaf && k < kl_shape_leaf_count(z->shapes[0]->elems[i]); k++)
+    z->out[k] = z->operands[0].leaf[first + k];
+  return (kl_sized){kl_graph_element(&x->g, z->values[0], i), z->out};
+}
+
+static kl_sized started(sizer *x, kl_sizing *z) {
+  if (!has_parts(z)) return (kl_sized){kl_size_refuse(z, "a start that says what it gives, and a done of that"), NULL};
+  if (starts(z->in)) return start(x, z);
+  if (z->in->op == KL_OP_ASYNC_UPDATE) return z->operands[0];
+  return element(x, z, z->in->op == KL_OP_ASYNC_DONE);
+}
+
 static bool is_structure(const kl_instr *in) {
   kl_op op = in->op;
   return op == KL_OP_TUPLE || op == KL_OP_GET_TUPLE_ELEMENT || op == KL_OP_FUSION || op == KL_OP_CALL ||
-         kl_op_table[op].kind == KL_KIND_FORWARD || (op == KL_OP_COPY && in->shape->dtype == KILN_TUPLE);
+         is_started(in) || kl_op_table[op].kind == KL_KIND_FORWARD ||
+         (op == KL_OP_COPY && in->shape->dtype == KILN_TUPLE);
 }
 
 static kl_sized structure(sizer *x, kl_sizing *z) {
   const kl_instr *in = z->in;
   const kl_sized *operands = z->operands;
-  if (in->op == KL_OP_TUPLE) return put_together(x, z, operands);
+  if (in->op == KL_OP_TUPLE) return put_together(z), (kl_sized){kl_size_keep(z), z->out};
   if (in->op == KL_OP_FUSION || in->op == KL_OP_CALL) return call(x, z);
+  if (is_started(in)) return started(x, z);
   size_t first = in->op == KL_OP_GET_TUPLE_ELEMENT ? z->shapes[0]->first_leaf[in->number] : 0;
   for (size_t k = 0; operands[0].leaf && k < kl_shape_leaf_count(in->shape); k++)
     z->out[k] = operands[0].leaf[first + k];
@@ -161,7 +211,7 @@ static kl_sized put(sizer *x, const kl_comp *c, const kl_instr *in, const kl_siz
                  .carried = x->carried,
                  .held = &x->held};
   bool any = in->op == KL_OP_SET_DIMENSION_SIZE || in->op == KL_OP_DYNAMIC_RESHAPE ||
-             (in->op == KL_OP_GET_DIMENSION_SIZE && has_dynamic(c));
+             (in->op == KL_OP_GET_DIMENSION_SIZE && has_dynamic(c)) || is_started(in);
   z.values = KL_NEW_N(&x->g.m->arena, uint32_t, n + 1);
   if (in->op == KL_OP_PARAMETER && args) {
     kl_sized given = args[in->number];
