@@ -204,7 +204,7 @@ class Artifact:
 
     @property
     def costs(self) -> Optional[List[Dict[str, Any]]]:
-        """The same as data: an object for each plan."""
+        """The same as data: an object for each plan, and for launches that are one, whose names are "of"."""
         text = self._text(abi.TEXT_EXPLAIN_JSON)
         return json.loads(text) if text else None
 

@@ -5,6 +5,7 @@
 #include "jit/chunks.h"
 #include "jit/jit.h"
 #include "jit/kernels.h"
+#include "jit/launches.h"
 #include "jit/members.h"
 #include "jit/params.h"
 #include "jit/pieces.h"
@@ -13,8 +14,8 @@
 #include "ir/rewrite/sizes/sizes.h"
 #include "ir/rewrite/started.h"
 #include "lower/choose/private.h"
-#include "lower/emit/irtable.h"
 #include "lower/plan/cost/cost.h"
+#include "lower/emit/irtable.h"
 #include "lower/plan/explain.h"
 #include <kiln/cuda.h>
 #include <math.h>
@@ -46,7 +47,7 @@ typedef struct job {
   kl_planned *planned;    // by kernel, until its code is made
   kl_chain chain;
   kl_aliasing aliasing;
-  uint64_t zero_bytes; // of scratch memory, for counters: in front of all else, once all is placed
+  kl_launcher launcher;
   VEC(kiln_launch) launches;
   VEC(kl_host_launch) host_launches;
   kl_sb plan_text, fused, explained, explained_json;
@@ -56,134 +57,7 @@ typedef struct job {
   size_t shared;     // kernels that have no code of their own
 } job;
 
-// --- launches -----------------------------------------------------------------------------------------------------
-
-static uint32_t widest_access(const kl_plan *p, const kl_plan_launch *l) {
-  uint32_t most = 0;
-  for (uint32_t k = l->first_part; k < l->first_part + l->nparts; k++) {
-    const kl_body *b = kl_body_is_empty(&p->parts[k].main) ? &p->parts[k].tail : &p->parts[k].main;
-    for (uint32_t i = 0; i < b->nstores; i++) {
-      const kl_access *x = &b->stores[i].access;
-      uint32_t bytes = x->vec * kl_info(p->slots[x->slot].shape->dtype)->bits / 8;
-      if (bytes > x->align) bytes = x->align;
-      if (bytes > most) most = bytes;
-    }
-  }
-  return most > p->target.max_bytes ? p->target.max_bytes : most;
-}
-
-// Memory for what the plan's launches and blocks leave each other: by slot, what it is (kernels.h). Counters are there
-// for good, since they are zero again.
-static uint64_t *place_scratch(job *j, const kl_kernel_unit *u, const kl_plan *p) {
-  kl_kernels *k = &j->kernels;
-  uint32_t number = (uint32_t)(u - k->units);
-  uint64_t *at = KL_NEW_N(&j->scratch, uint64_t, p->nslots + 1);
-  for (uint32_t i = p->nargs; i < p->nslots; i++) {
-    const kl_slot_info *s = &p->slots[i];
-    uint64_t bytes = (uint64_t)s->bytes;
-    if (s->given) {
-      at[i] = KL_AMONG_CONSTANTS | kl_add_constant(j->cx, k, s->data, bytes);
-    } else if (s->kind == KL_SLOT_SCRATCH && s->zero) {
-      at[i] = KL_AMONG_COUNTERS | j->zero_bytes;
-      j->zero_bytes += (bytes + k->scratch_align - 1) / k->scratch_align * k->scratch_align;
-    } else if (s->kind == KL_SLOT_SCRATCH) {
-      at[i] = kl_add_buffer(j->cx, k, bytes, number, number);
-    }
-  }
-  return at;
-}
-
-// What an argument has that the launch reads or writes; of what is updated in place the elements that it goes over.
-static int64_t bytes_of(const kl_plan *p, const kl_plan_launch *l, uint32_t slot, const kl_shape *shape) {
-  const kl_slot_info *s = &p->slots[slot];
-  int64_t all = kl_shape_bytes(shape), count = 0;
-  if (l->when != KL_IN_PLACE || s->alias == KL_NONE ||
-      p->slots[s->kind == KL_SLOT_OUT ? slot : s->alias].mode != KL_MODE_IN_PLACE)
-    return all;
-  for (uint32_t i = l->first_part; i < l->first_part + l->nparts; i++) count += p->parts[i].count;
-  return count < s->shape->count ? count * kl_info(s->shape->dtype)->bits / 8 : all;
-}
-
-// Of a kernel's only launch they are the kernel's own, and a count behind them.
-static void bind_arguments(job *j, const kl_kernel_unit *u, const kl_plan *p, const kl_plan_launch *from,
-                           const uint64_t *scratch, kiln_launch *l) {
-  kiln_argument *args = KL_NEW_N(&j->a->arena, kiln_argument, from->nargs + 1u);
-  for (uint32_t i = 0; i < from->nargs; i++) {
-    uint32_t slot = from->args[i];
-    if (slot < p->nargs)
-      args[i] = u->arguments[slot], l->bytes += bytes_of(p, from, slot, u->shapes[slot]);
-    else
-      args[i] = (kiln_argument){
-          .kind = KILN_ARGUMENT_SCRATCH, .offset = scratch[slot], .output = p->slots[slot].kind == KL_SLOT_SCRATCH};
-  }
-  l->argument_count = from->nargs;
-  if (p->counted) args[l->argument_count++] = (kiln_argument){.kind = KILN_ARGUMENT_COUNT};
-  l->arguments = args;
-}
-
-static int64_t largest_result(const kl_kernel_unit *u, const kl_plan *p) {
-  int64_t most = 0;
-  for (uint32_t i = p->nargs - (uint32_t)kl_shape_leaf_count(kl_root(u->comp)->shape); i < p->nargs; i++)
-    if (u->shapes[i]->count > most) most = u->shapes[i]->count;
-  return most;
-}
-
-// Instructions of vectors: about what starting a thread takes.
-enum { WORTH_A_THREAD = 16384 };
-
-static int64_t of_first_block(const kl_body *b) {
-  kl_vars blocks = kl_bound(b, KL_BIND_BLOCK);
-  return blocks ? b->vars[__builtin_ctz(blocks)].extent : 1;
-}
-
-// How many blocks, or iterations of the host, a count takes.
-static void describe_count(const kl_plan *p, const kl_plan_launch *from, kiln_launch *l) {
-  const kl_part *part = &p->parts[from->first_part];
-  int64_t block = p->target.machine == KL_HOST ? 1 : from->block, group = from->group, unit = from->unit;
-  l->count_blocks = 1;
-  if (p->flat) {
-    l->count_whole = l->lanes * block;
-    l->count_rest = l->rest_lanes * block;
-  } else if (group) {
-    int64_t of_value = part->main.blocks / of_first_block(&part->main);
-    l->count_whole = l->count_rest = p->row * (group > unit ? group / unit : 1);
-    l->count_blocks = (uint32_t)(of_value * (unit > group ? unit / group : 1));
-  }
-}
-
-// Sizes are those of the module's shapes: a counted plan's are the largest ones.
-static kl_described describe_launch(job *j, const kl_kernel_unit *u, const kl_plan *p, const kl_plan_launch *from,
-                                    const uint64_t *scratch) {
-  const kl_part *first = &p->parts[from->first_part]; // the only one, if the kernel is given a count
-  static const kiln_when when[] = {
-      [KL_ALWAYS] = KILN_WHEN_ALWAYS, [KL_APART] = KILN_WHEN_APART, [KL_IN_PLACE] = KILN_WHEN_IN_PLACE};
-  kiln_launch l = {.kernel = kl_str_dup(&j->a->arena, kl_str_of(from->name)).p,
-                   .when = u->in_place ? KILN_WHEN_ALWAYS : when[from->when],
-                   .grid = {(uint32_t)from->grid, 1, 1},
-                   .block = {from->block, 1, 1},
-                   .cluster = {from->cluster ? from->cluster : 1, 1, 1},
-                   .shared_bytes = from->shared_bytes > KL_MOST_SHARED ? 0 : from->shared_bytes,
-                   .dynamic_shared_bytes = from->shared_bytes > KL_MOST_SHARED ? from->shared_bytes : 0,
-                   .programmatic = p->programmatic,
-                   .vector_bytes = widest_access(p, from),
-                   .lanes = kl_body_is_empty(&first->main) ? first->tail.lanes : first->main.lanes,
-                   .rest_lanes = first->tail.lanes,
-                   .elements = largest_result(u, p)};
-  bind_arguments(j, u, p, from, scratch, &l);
-  if (p->counted) describe_count(p, from, &l);
-  if (p->target.machine == KL_HOST) l.grid[0] = p->count != 0;
-  int64_t least = (int64_t)(WORTH_A_THREAD / kl_iteration_work(p, from)) + 1;
-  return (kl_described){from, l, {from->iterations, least, p->count != 0, p->flat}, {0}};
-}
-
-static kl_planned describe_launches(job *j, const kl_kernel_unit *u, kl_plan *p) {
-  const uint64_t *scratch = place_scratch(j, u, p);
-  kl_planned x = {.plan = p, .launches = KL_NEW_N(&j->scratch, kl_described, p->nlaunches + 1)};
-  for (uint32_t i = 0; i < p->nlaunches; i++)
-    if (!u->in_place || p->launches[i].when != KL_APART)
-      x.launches[x.n++] = describe_launch(j, u, p, &p->launches[i], scratch);
-  return x;
-}
+// --- one kernel ---------------------------------------------------------------------------------------------------
 
 static void list_launch(job *j, const kiln_launch *l, const kl_host_launch *host) {
   VEC_PUSH(j->cx, &j->launches, *l);
@@ -195,8 +69,6 @@ static bool may_group(const job *j) {
   return j->target.machine == KL_NVPTX && !j->params.separate_launches && !j->params.scalars_by_value &&
          !j->params.max_count && j->strategy.rounds != KL_NONE;
 }
-
-// --- one kernel ---------------------------------------------------------------------------------------------------
 
 // The slots that grow with the count.
 static kiln_status bind_count(job *j, const kl_kernel_unit *u, const kl_plan *p) {
@@ -221,6 +93,16 @@ static void explain(job *j, const char *name, kl_plan *p, const char *like) {
     kl_plan_explain(&j->explained, p);
   kl_sb_puts(&j->explained_json, j->explained_json.n ? ",\n" : "[");
   kl_plan_explain_json(&j->explained_json, p);
+}
+
+// Launches of kernels that are one.
+static void explain_rounds(job *j, const kiln_launch *l, const kl_rounds *r) {
+  kl_sb *b = &j->explained_json;
+  if (!(j->params.keep & KILN_KEEP_EXPLAIN)) return;
+  kl_sbf(b, "%s{\"launch\": \"%s\", \"of\": [", b->n ? ",\n" : "[", l->kernel);
+  for (uint32_t i = 0; i < r->nmembers; i++) kl_sbf(b, "%s\"%s\"", i ? ", " : "", r->members[i].launch->name);
+  kl_sbf(b, "], \"grid\": %u, \"block\": %u, ", l->grid[0], l->block[0]);
+  kl_sbf(b, "\"clocks\": %.0f, \"clocks_apart\": %.0f}", r->clocks, r->apart);
 }
 
 // May kernels share code? Not where it says where it comes from, nor where arguments are values for some of them.
@@ -260,7 +142,7 @@ static kiln_status repeat_kernel(job *j, kl_kernel_unit *u, kl_plan *plan, kl_pl
   j->shared++;
   if (j->params.keep & KILN_KEEP_PLAN) kl_sbf(&j->plan_text, "kernel %s: the code of %s\n", u->name, plan->name);
   if (j->params.keep & KILN_KEEP_EXPLAIN) explain(j, u->name, plan, plan->name);
-  *out = describe_launches(j, u, plan);
+  *out = kl_describe_launches(&j->launcher, u, plan);
   out->shares = true;
   return KILN_OK;
 }
@@ -334,7 +216,7 @@ static kiln_status plan_kernel(job *j, uint32_t i, kl_planned *out) {
   plan->seldom = is_seldom(j, u, plan);
   if (j->params.keep & KILN_KEEP_PLAN) kl_plan_print(&j->plan_text, plan);
   if (j->params.keep & KILN_KEEP_EXPLAIN) explain(j, u->name, plan, NULL);
-  *out = describe_launches(j, u, plan);
+  *out = kl_describe_launches(&j->launcher, u, plan);
   out->own = !u->repeated || !may_share(j);
   if (!out->own) keep_made(j, i, plan, &pp);
   return KILN_OK;
@@ -365,6 +247,7 @@ static kiln_status make_rounds(job *j, const kl_grouped *g, const kl_planned *pl
   const kl_grouped *like = kl_group_like(&j->kernels, g);
   const kiln_launch l = kl_grouped_launch(&j->kernels, g, like->rounds.name, planned, &j->a->arena);
   list_launch(j, &l, &(kl_host_launch){0});
+  explain_rounds(j, &l, &g->rounds);
   if (like != g) {
     if (j->params.keep & KILN_KEEP_PLAN)
       kl_sbf(&j->rounds_text, "kernel %s: the code of %s\n", g->rounds.name, like->rounds.name);
@@ -475,7 +358,7 @@ static kiln_status generate(job *j) {
   kl_sb_put(&j->plan_text, (kl_str){j->rounds_text.p, j->rounds_text.n});
   if (j->params.keep & KILN_KEEP_PLAN) KL_TRY(keep_text(j, KILN_TEXT_PLAN, j->plan_text.p, j->plan_text.n));
   if (j->params.keep & KILN_KEEP_EXPLAIN) {
-    kl_sb_putc(&j->explained_json, ']');
+    kl_sb_puts(&j->explained_json, j->explained_json.n ? "]" : "[]");
     if (j->fused.n) kl_sb_putc(&j->fused, '\n');
     kl_sb_put(&j->fused, (kl_str){j->explained.p, j->explained.n});
     if (j->chained.n) kl_sb_putc(&j->fused, '\n');
@@ -521,16 +404,6 @@ static kiln_status copy_constants(job *j) {
   return KILN_OK;
 }
 
-// Counters, then constants, then buffers.
-static void place_argument(const job *j, kiln_argument *a) {
-  const kl_kernels *k = &j->kernels;
-  uint64_t at = a->offset & ~KL_AMONG, among = a->offset & KL_AMONG;
-  if (a->kind != KILN_ARGUMENT_SCRATCH) return;
-  a->offset = among == KL_AMONG_COUNTERS    ? at
-              : among == KL_AMONG_CONSTANTS ? j->zero_bytes + at
-                                            : j->zero_bytes + k->constant_bytes + k->buffers.p[at].at;
-}
-
 // Steps of launches, from those of kernels.
 static void list_steps(job *j) {
   kl_kernels *k = &j->kernels;
@@ -538,7 +411,7 @@ static void list_steps(job *j) {
   kiln_step *steps = kl_arena_dup(&j->a->arena, k->steps.p, k->steps.n * sizeof *steps);
   for (size_t i = 0; i < k->steps.n; i++) {
     kiln_step *s = &steps[i];
-    if (kl_reads_condition(s)) place_argument(j, &s->condition);
+    if (kl_reads_condition(s)) kl_launcher_place(&j->launcher, &s->condition);
     if (s->kind != KILN_STEP_LAUNCHES) continue;
     size_t end = s->first + s->count;
     s->first = j->first_launch[s->first];
@@ -556,11 +429,11 @@ static void list_launches(job *j) {
   a->host_launches = kl_arena_dup(&a->arena, j->host_launches.p, j->host_launches.n * sizeof *a->host_launches);
   a->manifest.launches = a->launches;
   kl_place_buffers(j->cx, &j->kernels);
-  a->manifest.scratch_bytes = j->zero_bytes + j->kernels.constant_bytes + j->kernels.scratch_bytes;
-  a->manifest.scratch_zero_bytes = j->zero_bytes;
+  a->manifest.scratch_bytes = j->launcher.zero_bytes + j->kernels.constant_bytes + j->kernels.scratch_bytes;
+  a->manifest.scratch_zero_bytes = j->launcher.zero_bytes;
   for (size_t i = 0; i < j->launches.n; i++)
     for (size_t n = 0; n < j->launches.p[i].argument_count; n++)
-      place_argument(j, (kiln_argument *)&j->launches.p[i].arguments[n]);
+      kl_launcher_place(&j->launcher, (kiln_argument *)&j->launches.p[i].arguments[n]);
   list_steps(j);
 }
 
@@ -652,7 +525,7 @@ static void begin_again(job *j) {
   j->shared = 0;
   j->launches.n = j->host_launches.n = 0;
   kl_kernels_free(j->cx, &j->kernels);
-  j->zero_bytes = 0;
+  j->launcher.zero_bytes = 0;
   j->plan_text.n = j->rounds_text.n = j->explained.n = j->explained_json.n = j->fused.n = j->chained.n = 0;
 }
 
@@ -732,6 +605,7 @@ static kiln_status run_job(kl_ctx *cx, const kiln_module *m, const kiln_compile_
   j.a->refs = 1;
   kl_arena_init(&j.a->arena, acx);
   kl_arena_init(&j.scratch, cx);
+  j.launcher = (kl_launcher){.cx = cx, .kernels = &j.kernels, .arena = &j.a->arena, .scratch = &j.scratch};
   kl_sb_init(&j.plan_text, cx);
   kl_sb_init(&j.rounds_text, cx);
   kl_sb_init(&j.fused, cx);

@@ -62,6 +62,14 @@ static void target_of(const char *ptx, uint32_t sm, char *out, size_t size) {
     snprintf(out, size, "sm_%u", sm);
 }
 
+// Of all kernels the first one says it.
+static void tell_missing(const char *what, const char *effect) {
+  static const char *told;
+  if (told && strcmp(told, what) == 0) return;
+  told = what;
+  fprintf(stderr, "kiln: without NVIDIA's %s %s: found none in PATH, CUDA_HOME or /usr/local/cuda\n", what, effect);
+}
+
 int profile_assemble(kiln_context *cx, kiln_profile *p) {
   char ptxas[4096], nvdisasm[4096], target[40];
   kiln_profile_info t;
@@ -69,15 +77,12 @@ int profile_assemble(kiln_context *cx, kiln_profile *p) {
   int status = profile_info(cx, p, &t);
   if (status || !kiln_profile_source(p, false, NULL)) return status;
   if (!ptxas_find(ptxas, sizeof ptxas)) {
-    fprintf(stderr, "kiln: without NVIDIA's ptxas there are no registers and no SASS: found none in PATH, CUDA_HOME or "
-                    "/usr/local/cuda\n");
+    tell_missing("ptxas", "there are no registers and no SASS");
     return 0;
   }
   target_of(kiln_profile_source(p, false, NULL), t.sm, target, sizeof target);
   bool good = true, classes = nvdisasm_find(nvdisasm, sizeof nvdisasm);
-  if (!classes)
-    fprintf(stderr, "kiln: without NVIDIA's nvdisasm SASS has no classes: found none in PATH, CUDA_HOME or "
-                    "/usr/local/cuda\n");
+  if (!classes) tell_missing("nvdisasm", "SASS has no classes");
   progress("assembling");
   for (int k = 0; k < 2 && good; k++) {
     size_t size = 0;
