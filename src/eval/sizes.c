@@ -94,6 +94,12 @@ typedef struct sized {
   int64_t (*dims)[KILN_MAX_RANK]; // of each
 } sized;
 
+static bool among(kl_ints list, uint32_t d) {
+  for (uint32_t i = 0; i < list.n; i++)
+    if (list.p[i] == d) return true;
+  return false;
+}
+
 static void least(int64_t *a, int64_t *b) {
   *a = *b = *a < *b ? *a : *b;
 }
@@ -130,6 +136,33 @@ static void pair_matrices(sized *x) {
   least(&a[rank - 1], &b[shared]);
   a[rank - 2] = a[rank - 1];
   for (uint32_t d = 0; d + 2 < rank; d++) least(&a[d], &b[d]);
+}
+
+static void least_of(sized *x, uint32_t from, uint32_t to) {
+  for (uint32_t d = 0; from < to && d < x->own[from].shape->rank; d++) {
+    int64_t size = INT64_MAX;
+    for (uint32_t k = from; k < to; k++) size = x->dims[k][d] < size ? x->dims[k][d] : size;
+    for (uint32_t k = from; k < to; k++) x->dims[k][d] = size;
+  }
+}
+
+// Arrays, and updates; these and indices have the same places, and all three the same batches.
+static void pair_places(sized *x) {
+  const kl_more *m = x->in->more;
+  uint32_t n = (x->n - 1) / 2, u = 0;
+  least_of(x, 0, n);
+  least_of(x, n + 1, x->n);
+  for (uint32_t i = 0; i < m->operand_batching_dims.n; i++)
+    least(&x->dims[0][m->operand_batching_dims.p[i]], &x->dims[n][m->indices_batching_dims.p[i]]);
+  for (uint32_t i = 0; i < x->own[n].shape->rank; i++) {
+    if (i == m->index_vector_dim) continue;
+    while (among(m->offset_dims, u)) u++;
+    least(&x->dims[n][i], &x->dims[n + 1][u++]);
+  }
+  for (uint32_t i = 0; i < m->operand_batching_dims.n; i++)
+    x->dims[0][m->operand_batching_dims.p[i]] = x->dims[n][m->indices_batching_dims.p[i]];
+  least_of(x, 0, n);
+  least_of(x, n + 1, x->n);
 }
 
 // Slices of all inputs, and carries, which have the dimensions of these.
@@ -185,6 +218,7 @@ static void pair(sized *x) {
   case KL_KIND_TRIANGULAR_SOLVE: pair_matrices(x); return;
   case KL_KIND_BATCH_NORM: pair_features(x); return;
   case KL_KIND_SCAN: pair_slices(x); return;
+  case KL_KIND_SCATTER: pair_places(x); return;
   case KL_KIND_GATHER: pair_lists(x, more->operand_batching_dims, more->indices_batching_dims); return;
   case KL_KIND_DYNAMIC_UPDATE_SLICE: // no more of the update than there is room for
     for (uint32_t d = 0; d < x->own[0].shape->rank; d++)
@@ -237,12 +271,6 @@ static bool stated_dims(const sized *x, int64_t *dims) {
   if (open >= 0) dims[open] = from->count / rest;
   rest *= open < 0 ? 1 : dims[open];
   return rest == from->count;
-}
-
-static bool among(kl_ints list, uint32_t d) {
-  for (uint32_t i = 0; i < list.n; i++)
-    if (list.p[i] == d) return true;
-  return false;
 }
 
 // Is a window of a dynamic-slice or gather all that there is of dimension d?

@@ -120,9 +120,53 @@ static const char *const cases[] = {
     "v = ((f32[<=7], s32[]), f32[<=7], s32[]) get-tuple-element(w), index=1 o = f32[<=7] async-done(v) "
     "l = f32[7] parameter(3) q = ((f32[7]), f32[7], s32[]) async-start(l), calls=turned h = f32[7] async-done(q) "
     "ROOT r = (f32[<=7], s32[], f32[<=7], f32[<=7], f32[7]) tuple(b, k, d, o, h)",
+    // Scatters of parts: windows of a known size, of one that is a value, in both; in batches; by indices in front, of
+    // one
+    // byte, of none; of windows that are larger than what is there.
+    "p = s32[7,4] parameter(2) i0 = s32[5,1] parameter(3) u = s32[5,2,4] parameter(4) k = s32[] constant(7) "
+    "ks = s32[5,1] broadcast(k), dimensions={} i1 = s32[5,1] and(i0, ks) one = s32[] constant(1) "
+    "ones = s32[5,1] broadcast(one), dimensions={} i = s32[5,1] subtract(i1, ones) "
+    "a = s32[<=7,4] set-dimension-size(p, n), dimensions={0} "
+    "b = s32[<=7,4] scatter(a, i, u), update_window_dims={1,2}, inserted_window_dims={}, "
+    "scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=plus "
+    "v = s32[5,<=2,4] set-dimension-size(u, m), dimensions={1} "
+    "c = s32[<=7,4] scatter(a, i, v), update_window_dims={1,2}, inserted_window_dims={}, "
+    "scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=plus "
+    "w = s32[5,<=2,<=4] set-dimension-size(v, n), dimensions={2} e = s32[<=7,<=4] set-dimension-size(a, m), "
+    "dimensions={1} d = s32[<=7,<=4] scatter(e, i, w), update_window_dims={1,2}, inserted_window_dims={}, "
+    "scatter_dims_to_operand_dims={0}, index_vector_dim=1, indices_are_sorted=false, to_apply=plus "
+    "j = s32[<=5,1] set-dimension-size(i, m), dimensions={0} "
+    "g = s32[7,4] scatter(p, j, w), update_window_dims={1,2}, inserted_window_dims={}, "
+    "scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=plus "
+    "ROOT r = (s32[<=7,4], s32[<=7,4], s32[<=7,<=4], s32[7,4]) tuple(b, c, d, g)",
+    "p = s32[3,7,5] parameter(2) i0 = u8[2,3,4] parameter(3) u = s32[4,3,3,2] parameter(4) k = u8[] constant(7) "
+    "ks = u8[2,3,4] broadcast(k), dimensions={} i = u8[2,3,4] and(i0, ks) "
+    "a = s32[3,<=7,5] set-dimension-size(p, n), dimensions={1} b = s32[<=3,<=7,5] set-dimension-size(a, m), "
+    "dimensions={0} v = s32[4,3,<=3,2] set-dimension-size(u, m), dimensions={2} "
+    "t = s32[3,4,3,2] transpose(u), dimensions={1,0,2,3} w = s32[3,4,<=3,2] set-dimension-size(t, m), dimensions={2} "
+    "c = s32[<=3,<=7,5] scatter(b, i, w), update_window_dims={2,3}, inserted_window_dims={}, input_batching_dims={0}, "
+    "scatter_indices_batching_dims={1}, scatter_dims_to_operand_dims={2,1}, index_vector_dim=0, to_apply=plus "
+    "h = s64[3,4] parameter(5) hs = s64[3,4] broadcast(k64), dimensions={} k64 = s64[] constant(7) "
+    "l = s64[3,4] and(h, hs) o = s64[3,<=4] set-dimension-size(l, n), dimensions={1} "
+    "d = s32[3,<=7,5] scatter(a, o, x), update_window_dims={0,3}, inserted_window_dims={}, input_batching_dims={0}, "
+    "scatter_indices_batching_dims={0}, scatter_dims_to_operand_dims={2}, index_vector_dim=2, to_apply=plus "
+    "x = s32[<=3,3,4,2] transpose(w), dimensions={2,0,1,3} "
+    "ROOT r = (s32[<=3,<=7,5], s32[3,<=7,5]) tuple(c, d)",
+    "p = s32[7] parameter(2) i = s32[4,0] parameter(3) u = s32[4,3] parameter(4) "
+    "a = s32[<=7] set-dimension-size(p, n), dimensions={0} v = s32[<=4,3] set-dimension-size(u, m), dimensions={0} "
+    "b = s32[<=7] scatter(a, i, v), update_window_dims={1}, inserted_window_dims={}, scatter_dims_to_operand_dims={}, "
+    "index_vector_dim=1, to_apply=plus w = s32[4,<=3] set-dimension-size(u, m), dimensions={1} "
+    "c = s32[7] scatter(p, i, w), update_window_dims={1}, inserted_window_dims={}, scatter_dims_to_operand_dims={}, "
+    "index_vector_dim=1, to_apply=plus q = s32[300] parameter(5) s = s32[300] iota(), iota_dimension=0 "
+    "y = s32[300] set-dimension-size(q, f), dimensions={0} f = s32[] constant(300) "
+    "z = s32[<=300] set-dimension-size(s, n), dimensions={0} "
+    "d = s32[300] scatter(y, z, q), update_window_dims={}, inserted_window_dims={0}, "
+    "scatter_dims_to_operand_dims={0}, index_vector_dim=1, indices_are_sorted=true, unique_indices=true, to_apply=plus "
+    "ROOT r = (s32[<=7], s32[7], s32[300]) tuple(b, c, d)",
 };
 
 static const char computations[] =
+    "plus { a = s32[] parameter(0) b = s32[] parameter(1) ROOT r = s32[] add(a, b) }\n"
     "shorter { a = f32[<=7] parameter(0) m = s32[] parameter(1) b = f32[<=7] negate(a) "
     "ROOT r = f32[<=7] set-dimension-size(b, m), dimensions={0} }\n"
     "turned { a = f32[7] parameter(0) ROOT r = f32[7] reverse(a), dimensions={0} }\n"

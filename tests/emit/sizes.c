@@ -525,11 +525,11 @@ static const struct {
      "}\nENTRY e { x = f32[4] parameter(0) ROOT w = f32[4] while(x), condition=no, body=less }",
      "while: expected a result whose dimension 0 is dynamic (<=4), as those of its operands are, found f32[4]"},
     {"f { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }\n"
-     "ENTRY e { x = f32[8] parameter(0) n = s32[] parameter(1) i = s32[3,1] parameter(2) u = f32[3,2] parameter(3) "
-     "d = f32[<=8] set-dimension-size(x, n), dimensions={0} ROOT r = f32[<=8] scatter(d, i, u), "
-     "update_window_dims={1}, inserted_window_dims={}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, "
+     "ENTRY e { x = f32[] parameter(0) n = s32[] parameter(1) i = s32[3,0] parameter(2) u = f32[3] parameter(3) "
+     "j = s32[<=3,0] set-dimension-size(i, n), dimensions={0} ROOT r = f32[] scatter(x, j, u), "
+     "update_window_dims={}, inserted_window_dims={}, scatter_dims_to_operand_dims={}, index_vector_dim=1, "
      "to_apply=f }",
-     "scatter of an array of a dynamic size is not compiled here: expected windows that have one element"},
+     "scatter of an array of a dynamic size is not compiled here: expected vectors of at least one index"},
 };
 
 START_TEST(what_has_no_size_is_refused) {

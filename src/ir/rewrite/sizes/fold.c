@@ -76,12 +76,6 @@ bool kl_size_neutral(const kiln_module *m, uint32_t reducer, uint32_t n, uint32_
 
 // --- reductions -----------------------------------------------------------------------------------------------------
 
-static bool has_dim(kl_ints list, uint32_t d) {
-  for (uint32_t i = 0; i < list.n; i++)
-    if (list.p[i] == d) return true;
-  return false;
-}
-
 // The extents that all inputs have.
 static kl_extents least_of(kl_sizing *z, uint32_t n) {
   kl_extents x = {{0}};
@@ -134,7 +128,7 @@ static uint32_t reduce(kl_sizing *z) {
   kl_extents x = least_of(z, n), inside = x;
   bool any = false;
   for (uint32_t d = 0; d < rank; d++) {
-    if (has_dim(folded, d)) {
+    if (kl_size_has(folded, d)) {
       any |= inside.of[d] != KL_WHOLE;
       continue;
     }
@@ -194,8 +188,8 @@ static uint32_t dot(kl_sizing *z) {
                                      kl_extent(z, 1, (uint32_t)more->rhs_batch.p[i]));
   for (uint32_t k = 0; k < 2; k++)
     for (uint32_t d = 0; d < z->shapes[k]->rank; d++)
-      if (!has_dim(k ? more->rhs_batch : more->lhs_batch, d) &&
-          !has_dim(k ? more->rhs_contracting : more->lhs_contracting, d))
+      if (!kl_size_has(k ? more->rhs_batch : more->lhs_batch, d) &&
+          !kl_size_has(k ? more->rhs_contracting : more->lhs_contracting, d))
         z->out->of[to++] = kl_extent(z, k, d);
   kl_extents x[2];
   kl_size_pairs(z, more->lhs_contracting, more->rhs_contracting, x);

@@ -1,12 +1,6 @@
 // Ops at places that data says. A window begins where it lies in what is there, as it would in an array of that size.
 #include "ir/rewrite/sizes/room.h"
 
-static bool has_dim(kl_ints list, uint32_t d) {
-  for (uint32_t i = 0; i < list.n; i++)
-    if (list.p[i] == d) return true;
-  return false;
-}
-
 // --- where windows begin --------------------------------------------------------------------------------------------
 
 // The type of places in an array: s64 where a bound asks for it.
@@ -150,8 +144,8 @@ static uint32_t gather(kl_sizing *z) {
   bool any = false;
   uint32_t place = 0, w = 0;
   for (uint32_t d = 0; d < s->rank; d++) {
-    bool window = !has_dim(m->collapsed_dims, d) && m->sizes.p[d] == s->dims[d];
-    bool part = kl_is_sized(z, 0, d) && !window && !has_dim(m->operand_batching_dims, d);
+    bool window = !kl_size_has(m->collapsed_dims, d) && m->sizes.p[d] == s->dims[d];
+    bool part = kl_is_sized(z, 0, d) && !window && !kl_size_has(m->operand_batching_dims, d);
     inside.of[d] = part ? kl_extent(z, 0, d) : KL_WHOLE;
     any |= part;
   }
@@ -163,8 +157,8 @@ static uint32_t gather(kl_sizing *z) {
   if (m->index_vector_dim < z->shapes[1]->rank && places.of[m->index_vector_dim] != KL_WHOLE)
     return kl_size_refuse(z, "vectors of known length");
   for (uint32_t i = 0; i < z->in->shape->rank; i++) {
-    if (has_dim(m->offset_dims, i)) {
-      while (has_dim(m->collapsed_dims, w) || has_dim(m->operand_batching_dims, w)) w++;
+    if (kl_size_has(m->offset_dims, i)) {
+      while (kl_size_has(m->collapsed_dims, w) || kl_size_has(m->operand_batching_dims, w)) w++;
       z->out->of[i] = inside.of[w] == KL_WHOLE ? kl_extent(z, 0, w) : KL_WHOLE;
       w++;
     } else {
@@ -179,75 +173,11 @@ static uint32_t gather(kl_sizing *z) {
   return kl_size_keep(z);
 }
 
-// --- scatter --------------------------------------------------------------------------------------------------------
-
-// Along each dimension of the array a window has one element, or as many as there are: then what it puts beyond a size
-// is nobody's, and it lies in the array of that size where it lies in that of the bound.
-static bool windows_fit(const kl_sizing *z, uint32_t n, const kl_extents *x) {
-  const kl_more *m = z->in->more;
-  const kl_shape *to = z->shapes[0], *from = z->shapes[n + 1];
-  uint32_t w = 0;
-  for (uint32_t d = 0; d < to->rank; d++) {
-    if (has_dim(m->operand_batching_dims, d) && x->of[d] != KL_WHOLE) return false;
-    if (has_dim(m->collapsed_dims, d) || has_dim(m->operand_batching_dims, d)) continue;
-    uint32_t in = (uint32_t)m->offset_dims.p[w++];
-    for (uint32_t k = n + 1; k < z->in->noperands; k++) {
-      bool all = from->dims[in] == to->dims[d] && kl_extent(z, k, in) == x->of[d];
-      bool one = from->dims[in] == 1 && !kl_is_sized(z, k, in);
-      if (!all && !one && (x->of[d] != KL_WHOLE || kl_is_sized(z, k, in))) return false;
-    }
-  }
-  return true;
-}
-
-// The extents of the indices: those that the updates have, too.
-static bool places_of(kl_sizing *z, uint32_t n, kl_extents *x) {
-  const kl_more *m = z->in->more;
-  uint32_t u = 0;
-  for (uint32_t i = 0; i < z->shapes[n]->rank; i++) {
-    x->of[i] = kl_extent(z, n, i);
-    if (i == m->index_vector_dim) {
-      if (x->of[i] != KL_WHOLE) return false;
-      continue;
-    }
-    while (has_dim(m->offset_dims, u)) u++;
-    for (uint32_t k = n + 1; k < z->in->noperands; k++) x->of[i] = kl_size_least(z, x->of[i], kl_extent(z, k, u));
-    u++;
-  }
-  return true;
-}
-
-// Indices beyond their size lead off the array, and so nothing comes of them.
-static uint32_t scatter(kl_sizing *z) {
-  static const char expected[] = "windows that have one element, or all that there are, along each dynamic dimension, "
-                                 "and vectors of known length";
-  uint32_t n = (z->in->noperands - 1) / 2;
-  const kl_shape *to = z->shapes[0];
-  kl_extents x = {{0}}, places = {{0}};
-  bool sized = false;
-  for (uint32_t d = 0; d < to->rank; d++) {
-    x.of[d] = KL_WHOLE;
-    for (uint32_t k = 0; k < n; k++) x.of[d] = kl_size_least(z, x.of[d], kl_extent(z, k, d));
-  }
-  if (!windows_fit(z, n, &x) || !places_of(z, n, &places)) return kl_size_refuse(z, expected);
-  for (uint32_t i = 0; i < z->shapes[n]->rank; i++) sized |= places.of[i] != KL_WHOLE;
-  if (sized && !z->in->more->start_index_map.n) return kl_size_refuse(z, "vectors of at least one index");
-  if (sized) {
-    uint32_t v = z->values[n];
-    kl_dtype t = kl_is_signed(z->shapes[n]->dtype) ? z->shapes[n]->dtype : KILN_S64;
-    v = t == z->shapes[n]->dtype ? v : kl_graph_convert(z->g, v, t);
-    z->values[n] = kl_size_mask(z, v, &places, kl_graph_number(z->g, t, -1, 0, NULL));
-  }
-  for (size_t k = 0; k < kl_shape_leaf_count(z->in->shape); k++)
-    for (uint32_t d = 0; d < to->rank; d++) z->out[k].of[d] = x.of[d];
-  return kl_size_keep(z);
-}
-
 uint32_t kl_size_placed(kl_sizing *z) {
   switch (kl_op_table[z->in->op].kind) {
   case KL_KIND_DYNAMIC_SLICE: return dynamic_slice(z);
   case KL_KIND_DYNAMIC_UPDATE_SLICE: return dynamic_update_slice(z);
   case KL_KIND_GATHER: return gather(z);
-  default: return scatter(z);
+  default: return kl_size_scatter(z);
   }
 }

@@ -66,6 +66,12 @@ static inline bool kl_is_sized(const kl_sizing *z, uint32_t k, uint32_t d) {
   return kl_extent(z, k, d) != KL_WHOLE;
 }
 
+static inline bool kl_size_has(kl_ints list, uint32_t d) {
+  bool any = false;
+  for (uint32_t i = 0; i < list.n; i++) any |= list.p[i] == d;
+  return any;
+}
+
 // "OP: DIMENSION is dynamic: expected ...": where the op is not taken. Returns a value all the same.
 uint32_t kl_size_refuse(kl_sizing *z, const char *expected);
 // The op on z->values, its type at its bounds; or one on other values, with the name of z->in.
@@ -120,7 +126,8 @@ uint32_t kl_size_fold(kl_sizing *z);        // fold.c: reduce, reduce-window, se
 uint32_t kl_size_convolution(kl_sizing *z); // windows.c
 uint32_t kl_size_scan(kl_sizing *z);        // scans.c
 uint32_t kl_size_whole_op(kl_sizing *z);    // wholes.c: cholesky, triangular-solve, batch norms
-uint32_t kl_size_placed(kl_sizing *z);      // places.c: dynamic-slice, dynamic-update-slice, gather, scatter
+uint32_t kl_size_placed(kl_sizing *z);      // places.c: dynamic-slice, dynamic-update-slice, gather
+uint32_t kl_size_scatter(kl_sizing *z);     // scatters.c
 uint32_t kl_size_reshape(kl_sizing *z);     // reshape.c: reshape, dynamic-reshape, and bitcast that is one
 uint32_t kl_size_control(kl_sizing *z);     // control.c: while, conditional
 
