@@ -3,6 +3,7 @@
 // Only what the root needs is evaluated; each array is freed after its last use, or written on by that use. Parameters
 // of the whole and constants are borrowed.
 #include "eval/impl.h"
+#include "ir/rewrite/expand/expand.h"
 
 #include <fenv.h>
 
@@ -519,8 +520,8 @@ static kiln_status run_on(kl_ev *ev, const kl_ev_code *code, const kl_array *arg
   return status;
 }
 
-kiln_status kl_eval(kl_ctx *cx, const kiln_module *m, uint32_t comp, const kl_array *args, const kl_eval_opts *opts,
-                    kl_result *results) {
+static kiln_status evaluate(kl_ctx *cx, const kiln_module *m, uint32_t comp, const kl_array *args,
+                            const kl_eval_opts *opts, kl_result *results) {
   static const kl_eval_opts none = {0};
   const kl_comp *c = &m->comp[comp];
   if (!opts) opts = &none;
@@ -543,5 +544,18 @@ kiln_status kl_eval(kl_ctx *cx, const kiln_module *m, uint32_t comp, const kl_ar
   fesetenv(&env);
   kiln_module_destroy(&shapes);
   kl_free(cx, values, sizeof(kl_evval) * (n + 1));
+  return status;
+}
+
+kiln_status kl_eval(kl_ctx *cx, const kiln_module *m, uint32_t comp, const kl_array *args, const kl_eval_opts *opts,
+                    kl_result *results) {
+  kiln_module *own;
+  KL_TRY(kl_module_expand_calls(cx, m, &own));
+  if (!own) return evaluate(cx, m, comp, args, opts, results);
+  const kl_shape *shape = kl_root(&m->comp[comp])->shape;
+  kiln_status status = evaluate(cx, own, own->ncomp - (m->ncomp - comp), args, opts, results);
+  for (size_t k = 0, n = kl_shape_leaf_count(shape); status == KILN_OK && k < n; k++)
+    if (results[k].data.shape) results[k].data.shape = kl_shape_leaf(shape, k);
+  kiln_module_destroy(&own);
   return status;
 }

@@ -48,6 +48,7 @@
 // ir/rewrite/expand/qr.c says. Its syevd (heevd) has A = V diag(w) V^H, w ascending, of the Hermitian matrix A whose
 // named triangle it reads, imaginary parts of its diagonal aside; of each column of V the first element of at least 5/8
 // of the magnitude of the largest is real and positive. Where A has what is no number all is NaN. info is 0.
+// Calls of a GPU's libraries are the ops that docs/modules.md names.
 // stochastic-convert takes floats and unsigned integers r of their width. With d the result type's next value from x
 // towards zero and u the one after it, the result is u where r < floor((|x| - |d|) / (|u| - |d|) * 2^bits), else d.
 // Integers saturate as soon as x reaches their ends; NaN gives 0.

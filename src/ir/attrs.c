@@ -13,7 +13,7 @@ const char *const kl_triangle_op_names[3] = {"NO_TRANSPOSE", "TRANSPOSE", "ADJOI
 const char *const kl_fft_type_names[4] = {"FFT", "IFFT", "RFFT", "IRFFT"};
 const char *const kl_rng_algorithm_names[3] = {"rng_default", "rng_three_fry", "rng_philox"};
 const char *const kl_rng_distribution_names[2] = {"rng_uniform", "rng_normal"};
-const char *const kl_dot_algorithm_names[] = {
+const char *const kl_dot_algorithm_names[KL_DOT_ALGORITHMS] = {
     "dot_unset",
     "dot_any_f8_any_f8_f32",
     "dot_any_f8_any_f8_f32_fast_accum",

@@ -64,7 +64,8 @@ void kl_attrs_default(kl_instr *in, kl_more *more);
 
 extern const char *const kl_fusion_kind_names[4];
 extern const char *const kl_precision_names[5];
-extern const char *const kl_dot_algorithm_names[];
+enum { KL_DOT_ALGORITHMS = 16 };
+extern const char *const kl_dot_algorithm_names[KL_DOT_ALGORITHMS];
 extern const char *const kl_triangle_op_names[3], *const kl_fft_type_names[4], *const kl_rng_algorithm_names[3],
                                                                                    *const kl_rng_distribution_names[2];
 

@@ -355,6 +355,15 @@ void run_both_and_check(kiln_context *cx, const kiln_module *m, unsigned t, unsi
   free_buffers(&gpu);
 }
 
+void evaluates_as(kiln_context *cx, const kiln_module *m, const kiln_module *other, unsigned seed, const char *text) {
+  buffers b;
+  kiln_eval_params ep = {.struct_size = sizeof ep, .threads = 1};
+  fill_buffers(m, seed, &b);
+  if (kiln_module_eval(cx, m, (const void *const *)b.in, b.out, &ep) != KILN_OK) give_up(seed, "evaluating", cx, text);
+  check_buffers(cx, other, &b, seed, "the evaluator", text);
+  free_buffers(&b);
+}
+
 // --- run-time counts ----------------------------------------------------------------------------------------------
 
 static size_t bytes_of(const kiln_slot *s, int64_t elements) {

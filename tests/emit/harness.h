@@ -56,6 +56,10 @@ void run_gpu_and_check(kiln_context *cx, const kiln_module *m, unsigned t, unsig
 // without `deterministic`, in what has a scatter.
 void run_both_and_check(kiln_context *cx, const kiln_module *m, unsigned t, unsigned seed, const char *text);
 
+// What the evaluator gives of `m`, with inputs from `seed`, must be right for the other module, which has the same
+// parameters and results, by the evaluator.
+void evaluates_as(kiln_context *cx, const kiln_module *m, const kiln_module *other, unsigned seed, const char *text);
+
 // Runs an artifact of `m` with sane inputs from `seed`: results that may be a parameter's buffer (by bit of the
 // parameter's number) are. The evaluator must agree, and nothing else of the parameters may change.
 void run_in_place_and_check(kiln_context *cx, const kiln_module *m, const kiln_artifact *a, unsigned shared,

@@ -43,7 +43,6 @@ static const struct {
     {"__cudnn$conv", "expected the op convolution, as modules have it before XLA optimises them for a GPU"},
     {"__cudnn$", "expected the ops that XLA made this of, as modules have them before it optimises them for a GPU"},
     {"__onednn$", "expected the ops that XLA made this of, as modules have them before it optimises them for a CPU"},
-    {"cu_threefry2x32", "expected random bits in ops, as jax_threefry_gpu_kernel_lowering=False has them"},
     {"xla_ffi_python_", "expected no callback to Python: its results may be parameters"},
     {"xla_python_", "expected no callback to Python: its results may be parameters"},
     {"tpu_custom_call", "expected ops, not a kernel for another kind of device"},

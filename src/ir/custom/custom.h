@@ -21,23 +21,87 @@ typedef enum kl_custom {
   // (a) -> (r, taus): A = Q R as LAPACK has it. Below R's diagonal stand the vectors of the reflections 1 - tau v v^H
   // whose product Q is.
   KL_CUSTOM_GEQRF,
-  KL_CUSTOM_ORGQR,   // (vectors, taus) -> the first columns of that product, as many as the vectors' array has
-  // (a) -> (V, w, s32 info): A = V diag(w) V^H of the Hermitian matrix whose named triangle this is, w ascending. Of each
-  // column of V the first element of at least 5/8 of the magnitude of the largest is real and positive.
+  KL_CUSTOM_ORGQR, // (vectors, taus) -> the first columns of that product, as many as the vectors' array has
+  // (a) -> (V, w, s32 info): A = V diag(w) V^H of the Hermitian matrix whose named triangle this is, w ascending. Of
+  // each column of V the first element of at least 5/8 of the magnitude of the largest is real and positive.
   KL_CUSTOM_EIGH,
   KL_CUSTOM_ADVISED, // a library's; who lowers the program can have other ops instead
+  // What XLA makes of ops for a GPU: calls that are a few ops each (ir/rewrite/expand/library.c). The evaluator has
+  // these ops in their place.
+  KL_CUSTOM_GEMM,        // a product of matrices, and what becomes of it: kl_gemm
+  KL_CUSTOM_GEMM_F8,     // likewise, of scaled floats of 8 bits
+  KL_CUSTOM_CONV,        // a convolution, and what becomes of it: kl_after
+  KL_CUSTOM_CONV_INPUT,  // what it hands back to its input
+  KL_CUSTOM_CONV_KERNEL, // and to its kernel
+  KL_CUSTOM_CONV_BIAS,   // one that has a bias, or a side input
+  KL_CUSTOM_SOLVE,       // triangular-solve, beside memory
+  KL_CUSTOM_THREE_FRY,   // JAX's block cipher: (keys, counters) of two words each -> two words
 } kl_custom;
+
+static inline bool kl_custom_is_library(kl_custom kind) {
+  return kind >= KL_CUSTOM_GEMM;
+}
 
 // By the target, operands, result and configuration: a call that has not what its kind has is unknown, or advised.
 kl_custom kl_custom_of(const kl_comp *c, const kl_instr *in);
 // Of a call of any kind, by its target alone.
 kl_custom kl_custom_named(const kl_instr *in);
-// What the attributes of the op say that a call of POTRF or TRSM stands for, and which triangle EIGH names; *more is else as no op has it.
+// What the attributes of the op say that a call of POTRF or TRSM stands for, and which triangle EIGH names; *more is
+// else as no op has it.
 void kl_custom_attributes(const kl_instr *in, kl_more *more);
 // What to do about a target that is not compiled, "expected ..."; NULL: nobody knows.
 const char *kl_custom_advice(const kl_instr *in);
+// Of a call whose kind by name is a library's: why it is unknown, "expected ...", and what stands in that place (empty:
+// nothing, or it need not be said).
+const char *kl_custom_fault(const kl_comp *c, const kl_instr *in, kl_str *found);
 // Of topk: are the largest wanted? As the computation it calls compares, or else yes. False: that is no such
 // comparison.
 bool kl_custom_topk(const kiln_module *m, const kl_instr *in, bool *largest);
+
+// --- products of matrices and convolutions --------------------------------------------------------------------------
+
+typedef enum kl_activation {
+  KL_ACTIVATION_NONE,
+  KL_ACTIVATION_SIGMOID,
+  KL_ACTIVATION_RELU,
+  KL_ACTIVATION_RELU6,
+  KL_ACTIVATION_TANH,
+  KL_ACTIVATION_ELU,
+  KL_ACTIVATION_LEAKY_RELU, // x > 0 ? x : slope x
+  KL_ACTIVATION_GELU,       // by tanh
+  KL_ACTIVATION_GELU_ERF,
+  KL_ACTIVATION_SWISH
+} kl_activation;
+
+enum { KL_NO_OPERAND = -1 };
+
+// What becomes of sums s of products, in the type `steps`, which is the result's for integers and complex numbers:
+//   x = alpha scale s + beta addend + bias,  y = activation(x),  the result y result_scale
+// Floats of 8 bits and integers that are made of floats are rounded to nearest and held to their range. The results are
+// that, then x (`before`), then the largest |y| (`most`), then memory that nobody reads (`spare`), where they are
+// there.
+typedef struct kl_after {
+  kl_dtype steps;
+  double alpha[2], beta; // alpha: real and imaginary part
+  kl_activation activation;
+  double slope;
+  int addend, bias, scale[2], result_scale; // operands, by number
+  uint32_t nbias;
+  int64_t bias_dims[KILN_MAX_RANK]; // which dimension of the result each of the bias's is
+  bool before, most, spare;
+} kl_after;
+
+typedef enum kl_gemm_dims { KL_LHS_BATCH, KL_LHS_CONTRACTING, KL_RHS_BATCH, KL_RHS_CONTRACTING } kl_gemm_dims;
+typedef struct kl_gemm {
+  uint32_t n[4];
+  int64_t dims[4][KILN_MAX_RANK];
+  int algorithm; // as of a dot
+  kl_after after;
+} kl_gemm;
+
+// Reads calls of the kinds GEMM and GEMM_F8, and CONV and its kin. False: they are not what they should be.
+bool kl_custom_gemm(const kl_comp *c, const kl_instr *in, kl_gemm *out);
+bool kl_custom_conv(const kl_comp *c, const kl_instr *in, kl_after *out);
+bool kl_custom_solve(const kl_instr *in, kl_more *out); // what the attributes of triangular-solve say
 
 #endif

@@ -3,6 +3,7 @@
 #define KL_CUSTOM_ROOM_H
 
 #include "ir/custom/custom.h"
+#include "ir/custom/json.h"
 
 // The name between its quotes.
 kl_str kl_custom_target(const kl_instr *in);
@@ -23,5 +24,28 @@ typedef struct kl_custom_entry {
 } kl_custom_entry;
 // Which value each of n entries has. False: there is another entry, or another value, or one is missing. (config.c)
 bool kl_custom_read_entries(kl_str config, const kl_custom_entry *e, unsigned n, int *which);
+
+// Why a call is not what its target promises.
+typedef struct kl_fault {
+  const char *expected; // NULL: it is
+  kl_str found;
+} kl_fault;
+// Writes it down, unless there is one already. False.
+bool kl_faulty(kl_fault *f, const char *expected, kl_str found);
+
+// The object of this name in a configuration of XLA:GPU; older modules have it alone. (xla.c)
+bool kl_xla_config(const kl_instr *in, const char *name, kl_json *out, kl_fault *f);
+// A number, 0 or false where there is none.
+bool kl_xla_number(kl_json config, const char *name, double *out, const char *expected, kl_fault *f);
+bool kl_xla_truth(kl_json config, const char *name, bool *out, const char *expected, kl_fault *f);
+// Arrays, all of whose dimensions are known.
+bool kl_xla_is_array(const kl_shape *s);
+// The first result, of this many and maybe memory behind; NULL: they are others.
+const kl_shape *kl_xla_result(const kl_instr *in, uint32_t n, bool *spare);
+
+// As kl_custom_gemm and kl_custom_conv, with the reason where they are not. (gemm.c, conv.c, other.c)
+bool kl_xla_gemm(const kl_comp *c, const kl_instr *in, kl_gemm *out, kl_fault *f);
+bool kl_xla_conv(const kl_comp *c, const kl_instr *in, kl_after *out, kl_fault *f);
+bool kl_xla_other(const kl_comp *c, const kl_instr *in, kl_fault *f);
 
 #endif

@@ -59,6 +59,18 @@ static const target targets[] = {
     {"hipsolver_syevd_ffi", KL_CUSTOM_EIGH, KILN_TUPLE},
     {"cu_lu_pivots_to_permutation", KL_CUSTOM_PERMUTATION},
     {"hip_lu_pivots_to_permutation", KL_CUSTOM_PERMUTATION},
+    {"__cublas$gemm", KL_CUSTOM_GEMM},
+    {"__cublas$lt$matmul", KL_CUSTOM_GEMM},
+    {"__cublas$lt$matmul$f8", KL_CUSTOM_GEMM_F8},
+    {"__cublas$triangularSolve", KL_CUSTOM_SOLVE},
+    {"__cudnn$convForward", KL_CUSTOM_CONV},
+    {"__cudnn$convBackwardInput", KL_CUSTOM_CONV_INPUT},
+    {"__cudnn$convBackwardFilter", KL_CUSTOM_CONV_KERNEL},
+    {"__cudnn$convBiasActivationForward", KL_CUSTOM_CONV_BIAS},
+    {"cu_threefry2x32", KL_CUSTOM_THREE_FRY},
+    {"cu_threefry2x32_ffi", KL_CUSTOM_THREE_FRY},
+    {"hip_threefry2x32", KL_CUSTOM_THREE_FRY},
+    {"hip_threefry2x32_ffi", KL_CUSTOM_THREE_FRY},
 };
 
 kl_str kl_custom_target(const kl_instr *in) {
@@ -120,7 +132,30 @@ kl_custom kl_custom_named(const kl_instr *in) {
   return t ? t->kind : KL_CUSTOM_UNKNOWN;
 }
 
+static bool fits_library(const kl_comp *c, const kl_instr *in, kl_fault *f) {
+  kl_gemm gemm;
+  kl_after conv;
+  switch (kl_custom_named(in)) {
+  case KL_CUSTOM_GEMM:
+  case KL_CUSTOM_GEMM_F8: return kl_xla_gemm(c, in, &gemm, f);
+  case KL_CUSTOM_CONV:
+  case KL_CUSTOM_CONV_INPUT:
+  case KL_CUSTOM_CONV_KERNEL:
+  case KL_CUSTOM_CONV_BIAS: return kl_xla_conv(c, in, &conv, f);
+  default: return kl_xla_other(c, in, f);
+  }
+}
+
+const char *kl_custom_fault(const kl_comp *c, const kl_instr *in, kl_str *found) {
+  kl_fault f = {0};
+  if (!kl_custom_is_library(kl_custom_named(in)) || fits_library(c, in, &f)) return NULL;
+  *found = f.found;
+  return f.expected;
+}
+
 static bool fits(const kl_comp *c, const kl_instr *in, const target *t) {
+  kl_fault f = {0};
+  if (kl_custom_is_library(t->kind)) return fits_library(c, in, &f);
   switch (t->kind) {
   case KL_CUSTOM_REMARK: return is_remark(c, in);
   case KL_CUSTOM_TOPK: return is_topk(c, in);

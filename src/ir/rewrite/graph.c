@@ -285,10 +285,17 @@ uint32_t kl_graph_transpose(kl_graph *g, uint32_t a, const int64_t *dims) {
   return same ? a : emit(g, in, 1, &a);
 }
 
+uint32_t kl_graph_reverse(kl_graph *g, uint32_t a, uint32_t n, const int64_t *dims) {
+  kl_instr in = {.op = KL_OP_REVERSE, .shape = kl_graph_shape(g, a), .ndims = n, .dims = keep(g, dims, n), .given = 1};
+  return n ? emit(g, in, 1, &a) : a;
+}
+
 uint32_t kl_graph_broadcast(kl_graph *g, uint32_t a, uint32_t rank, const int64_t *sizes, const int64_t *dims) {
   const kl_shape *s = kl_graph_shape(g, a), *to = kl_shape_array(g->m, s->dtype, rank, sizes);
+  bool same = s == to;
+  for (uint32_t d = 0; same && d < rank; d++) same = dims[d] == d;
   kl_instr in = {.op = KL_OP_BROADCAST, .shape = to, .ndims = s->rank, .dims = keep(g, dims, s->rank), .given = 1};
-  return s == to ? a : emit(g, in, 1, &a);
+  return same ? a : emit(g, in, 1, &a);
 }
 
 uint32_t kl_graph_slice(kl_graph *g, uint32_t a, uint32_t dim, int64_t start, int64_t limit, int64_t stride) {
@@ -450,6 +457,12 @@ uint32_t kl_graph_scatter_rows(kl_graph *g, uint32_t a, uint32_t n, const uint32
 uint32_t kl_graph_dot(kl_graph *g, uint32_t a, uint32_t b, const kl_more *more, uint64_t given, kl_dtype t,
                       uint32_t rank, const int64_t *dims) {
   kl_instr in = {.op = KL_OP_DOT, .shape = kl_shape_array(g->m, t, rank, dims), .more = more, .given = given | 15};
+  return emit(g, in, 2, (uint32_t[]){a, b});
+}
+
+uint32_t kl_graph_convolution(kl_graph *g, uint32_t a, uint32_t b, const kl_more *more, kl_dtype t, uint32_t rank,
+                              const int64_t *dims) {
+  kl_instr in = {.op = KL_OP_CONVOLUTION, .shape = kl_shape_array(g->m, t, rank, dims), .more = more, .given = 15};
   return emit(g, in, 2, (uint32_t[]){a, b});
 }
 

@@ -83,6 +83,7 @@ uint32_t kl_graph_differs(kl_graph *g, uint32_t a, const uint64_t bits[2]);
 
 uint32_t kl_graph_reshape(kl_graph *g, uint32_t a, uint32_t rank, const int64_t *dims);
 uint32_t kl_graph_flat(kl_graph *g, uint32_t a);
+uint32_t kl_graph_reverse(kl_graph *g, uint32_t a, uint32_t n, const int64_t *dims);
 uint32_t kl_graph_transpose(kl_graph *g, uint32_t a, const int64_t *dims);
 // Dimension i of a is dimension dims[i] of the result.
 uint32_t kl_graph_broadcast(kl_graph *g, uint32_t a, uint32_t rank, const int64_t *sizes, const int64_t *dims);
@@ -104,6 +105,9 @@ uint32_t kl_graph_scatter_rows(kl_graph *g, uint32_t a, uint32_t n, const uint32
 // A dot with the dimension numbers of `more`, and what else that says as far as `given` has the bits of its rows.
 uint32_t kl_graph_dot(kl_graph *g, uint32_t a, uint32_t b, const kl_more *more, uint64_t given, kl_dtype t,
                       uint32_t rank, const int64_t *dims);
+// A convolution with the window, labels and groups of `more`.
+uint32_t kl_graph_convolution(kl_graph *g, uint32_t a, uint32_t b, const kl_more *more, kl_dtype t, uint32_t rank,
+                              const int64_t *dims);
 // Of square matrices; of the more of a triangular-solve, what its own attributes say.
 uint32_t kl_graph_cholesky(kl_graph *g, uint32_t a, bool lower);
 uint32_t kl_graph_triangular_solve(kl_graph *g, uint32_t a, uint32_t b, const kl_more *more);

@@ -84,17 +84,24 @@ static kiln_status refuse_unknown(kl_ctx *cx, const kiln_module *m, const kl_ins
                         found ? "; HLO has '" : "", similar, found ? "'" : "");
 }
 
-static kiln_status refuse_custom_call(kl_ctx *cx, const kl_instr *in) {
-  const char *advice = kl_custom_advice(in);
+static kiln_status refuse_custom_call(kl_ctx *cx, const kl_comp *c, const kl_instr *in) {
+  enum { MOST_FOUND = 60 };
+  kl_str found = {0};
+  const char *advice = kl_custom_fault(c, in, &found);
+  if (advice && found.n)
+    return kl_unsupported(cx, in->span, "custom-call of %.*s is not compiled: %s, found %.*s%s",
+                          KL_FMT(in->more->target), advice, (int)(found.n < MOST_FOUND ? found.n : MOST_FOUND), found.p,
+                          found.n > MOST_FOUND ? " ..." : "");
+  if (!advice) advice = kl_custom_advice(in);
   if (!advice) advice = "it stands for no array op that is known";
   return kl_unsupported(cx, in->span, "custom-call of %.*s is not compiled: %s", KL_FMT(in->more->target), advice);
 }
 
 // Ops that no kernel makes, and what the reason is where that is not time.
-static kiln_status refuse_op(kl_ctx *cx, const kiln_module *m, const kl_instr *in) {
+static kiln_status refuse_op(kl_ctx *cx, const kiln_module *m, const kl_comp *c, const kl_instr *in) {
   switch (kl_op_table[in->op].kind) {
   case KL_KIND_UNKNOWN: return refuse_unknown(cx, m, in);
-  case KL_KIND_CUSTOM_CALL: return refuse_custom_call(cx, in);
+  case KL_KIND_CUSTOM_CALL: return refuse_custom_call(cx, c, in);
   case KL_KIND_RNG:
     return kl_unsupported(cx, in->span,
                           "rng is not compiled here: expected pred, integers or floats in dimensions of known size");
@@ -123,11 +130,11 @@ static kiln_status refuse_op(kl_ctx *cx, const kiln_module *m, const kl_instr *i
 }
 
 kiln_status kl_plan_check_op(kl_ctx *cx, const kiln_module *m, const kl_comp *c, const kl_instr *in) {
-  if (kl_op_has_effect(in)) return refuse_op(cx, m, in); // whatever its result, often none
+  if (kl_op_has_effect(in)) return refuse_op(cx, m, c, in); // whatever its result, often none
   KL_TRY(kl_plan_check_shape(cx, in));
   if (in->op == KL_OP_CONSTANT && !in->literal)
     return kl_unsupported(cx, in->span, "constant: the text leaves its values out");
-  if (!kl_is_walked(in)) return refuse_op(cx, m, in);
+  if (!kl_is_walked(in)) return refuse_op(cx, m, c, in);
   if (in->op == KL_OP_WHILE && !kl_loop_is_private(cx, m, in))
     return kl_unsupported(cx, in->span,
                           "while inside of a fusion or a map is not compiled: expected one that makes each element of "
@@ -196,7 +203,7 @@ static kiln_status check_in_module(kl_ctx *cx, const checking *k, uint32_t comp,
                           "without loops, as all of them are computed");
   bool orders = in->shape->dtype == KILN_TOKEN && !kl_op_has_effect(in) && in->op != KL_OP_CUSTOM_CALL;
   if (orders || in->op == KL_OP_WHILE || kl_has_chooser(in->op)) return KILN_OK;
-  if (in->op == KL_OP_CUSTOM_CALL) return refuse_custom_call(cx, in);
+  if (in->op == KL_OP_CUSTOM_CALL) return refuse_custom_call(cx, &k->m->comp[comp], in);
   return kl_plan_check_op(cx, k->m, &k->m->comp[comp], in);
 }
 
@@ -212,7 +219,7 @@ static kiln_status check_all(kl_ctx *cx, const checking *x, const bool *computed
       if (computed && computed[i])
         st = check_in_module(cx, x, i, &c->instr[k]);
       else if (kl_op_has_effect(&c->instr[k]))
-        st = refuse_op(cx, x->m, &c->instr[k]);
+        st = refuse_op(cx, x->m, c, &c->instr[k]);
       refused += st != KILN_OK;
       if (first == KILN_OK) first = st;
     }

@@ -5,7 +5,9 @@
 
 static bool takes(const kiln_module *m, const kl_comp *c, const kl_instr *in) {
   bool largest;
-  switch (kl_custom_of(c, in)) {
+  kl_custom kind = kl_custom_of(c, in);
+  if (kl_custom_is_library(kind)) return true;
+  switch (kind) {
   case KL_CUSTOM_BUFFER:
   case KL_CUSTOM_POTRF:
   case KL_CUSTOM_TRSM:
@@ -20,6 +22,7 @@ static bool takes(const kiln_module *m, const kl_comp *c, const kl_instr *in) {
 }
 
 static void computations(kl_graph *g, const kl_comp *c, const kl_instr *in) {
+  if (kl_custom_is_library(kl_custom_named(in))) kl_expand_library_computations(g, c, in);
   switch (kl_custom_named(in)) {
   case KL_CUSTOM_POTRF: kl_graph_combiner(g, KL_COMBINE_MAX, KILN_S32); break;
   case KL_CUSTOM_GETRF:
@@ -80,6 +83,7 @@ static uint32_t write_eigh(const kl_expansion *x) {
 
 static uint32_t write(const kl_expansion *x) {
   const kl_shape *s = x->in->shape;
+  if (kl_custom_is_library(kl_custom_named(x->in))) return kl_expand_library(x);
   switch (kl_custom_named(x->in)) {
   case KL_CUSTOM_TOPK: return write_topk(x);
   case KL_CUSTOM_POTRF: return write_potrf(x);

@@ -1,5 +1,7 @@
 // Computations with ops written out. Reducers and loops that this takes stand before all computations, so that callees
 // still come before their callers.
+#include "ir/custom/custom.h"
+
 #include "ir/rewrite/expand/room.h"
 
 static const kl_expander *expander_of(const kiln_module *m, const kl_comp *c, const kl_instr *in) {
@@ -17,9 +19,19 @@ static const kl_expander *expander_of(const kiln_module *m, const kl_comp *c, co
   return x && x->takes(m, c, in) ? x : NULL;
 }
 
-static bool has_any(const kiln_module *m, const kl_comp *c) {
+// Which ops are written out: all, or only calls of libraries.
+typedef struct choice {
+  bool calls_alone;
+} choice;
+
+static const kl_expander *chosen(const choice *w, const kiln_module *m, const kl_comp *c, const kl_instr *in) {
+  if (w->calls_alone && !(in->op == KL_OP_CUSTOM_CALL && kl_custom_is_library(kl_custom_named(in)))) return NULL;
+  return expander_of(m, c, in);
+}
+
+static bool has_any(const choice *w, const kiln_module *m, const kl_comp *c) {
   for (uint32_t i = 0; i < c->ninstr; i++)
-    if (expander_of(m, c, &c->instr[i])) return true;
+    if (chosen(w, m, c, &c->instr[i])) return true;
   return false;
 }
 
@@ -28,7 +40,7 @@ static bool has_any(const kiln_module *m, const kl_comp *c) {
 // Computations of loops that a call stands for, at most.
 enum { MOST_OF_CALL = 16 };
 
-static void make_computations(kl_graph *g) {
+static void make_computations(kl_graph *g, const choice *w) {
   kiln_module *m = g->m;
   uint32_t n = m->ncomp, calls = 0;
   for (uint32_t i = 0; i < n; i++)
@@ -39,7 +51,7 @@ static void make_computations(kl_graph *g) {
   for (uint32_t i = 0; i < n; i++)
     for (uint32_t k = 0; k < m->comp[i].ninstr; k++) {
       const kl_instr *in = &m->comp[i].instr[k];
-      const kl_expander *x = expander_of(m, &m->comp[i], in);
+      const kl_expander *x = chosen(w, m, &m->comp[i], in);
       if (x && x->computations) x->computations(g, &m->comp[i], in);
     }
   kl_graph_put_made(g, n, NULL);
@@ -53,11 +65,11 @@ static const uint32_t *map_all(kl_graph *g, uint32_t n, const uint32_t *from, co
   return to;
 }
 
-static void rewrite(kl_graph *g, kl_comp *c) {
+static void rewrite(kl_graph *g, const choice *w, kl_comp *c) {
   uint32_t *value = KL_NEW_N(&g->scratch, uint32_t, c->ninstr + 1);
   kl_graph_begin(g);
   for (uint32_t i = 0; i < c->ninstr; i++) {
-    const kl_expander *x = expander_of(g->m, c, &c->instr[i]);
+    const kl_expander *x = chosen(w, g->m, c, &c->instr[i]);
     kl_instr in = c->instr[i];
     in.operands = map_all(g, in.noperands, in.operands, value);
     in.control = map_all(g, in.ncontrol, in.control, value);
@@ -68,18 +80,26 @@ static void rewrite(kl_graph *g, kl_comp *c) {
   kl_emit_end(&g->e, c, value[c->root]);
 }
 
-kiln_status kl_module_expand(kl_ctx *cx, const kiln_module *m, kiln_module **out) {
+static kiln_status expand(kl_ctx *cx, const choice *w, const kiln_module *m, kiln_module **out) {
   bool any = false;
   *out = NULL;
-  for (uint32_t i = 0; i < m->ncomp && !any; i++) any = has_any(m, &m->comp[i]);
+  for (uint32_t i = 0; i < m->ncomp && !any; i++) any = has_any(w, m, &m->comp[i]);
   if (!any) return KILN_OK;
   kl_graph g = {.cx = cx, .m = kl_fork(cx, m), .index = KILN_S32};
   g.e.m = g.m;
   kl_arena_init(&g.scratch, cx);
-  make_computations(&g);
+  make_computations(&g, w);
   for (uint32_t i = 0; i < g.m->ncomp; i++)
-    if (has_any(g.m, &g.m->comp[i])) rewrite(&g, &g.m->comp[i]);
+    if (has_any(w, g.m, &g.m->comp[i])) rewrite(&g, w, &g.m->comp[i]);
   kl_emit_free(&g.e);
   kl_arena_free(&g.scratch);
   return kl_finish_fork(cx, g.m, out);
+}
+
+kiln_status kl_module_expand(kl_ctx *cx, const kiln_module *m, kiln_module **out) {
+  return expand(cx, &(choice){.calls_alone = false}, m, out);
+}
+
+kiln_status kl_module_expand_calls(kl_ctx *cx, const kiln_module *m, kiln_module **out) {
+  return expand(cx, &(choice){.calls_alone = true}, m, out);
 }

@@ -32,10 +32,10 @@ static uint32_t exclusive_or(kl_graph *g, uint32_t a, uint32_t b) {
   return kl_graph_binary(g, KL_OP_XOR, a, b);
 }
 
-// A number in every place of an array.
+// A number in every place of an array; numbers that are as many already as they are.
 static uint32_t spread(kl_graph *g, uint32_t number, uint32_t like) {
   const kl_shape *s = kl_graph_shape(g, like);
-  return s->rank ? kl_graph_broadcast(g, number, s->rank, s->dims, NULL) : number;
+  return kl_graph_shape(g, number)->rank < s->rank ? kl_graph_broadcast(g, number, s->rank, s->dims, NULL) : number;
 }
 static uint32_t add_number(kl_graph *g, uint32_t a, uint32_t number) {
   return add(g, a, spread(g, number, a));
@@ -67,8 +67,7 @@ static void add_wide(kl_graph *g, uint32_t counter[2], uint32_t n) {
 
 // --- generators -----------------------------------------------------------------------------------------------------
 
-// x: two arrays of words; key: u32[] twice.
-static void threefry(kl_graph *g, const uint32_t key[2], uint32_t x[2]) {
+void kl_expand_three_fry(kl_graph *g, const uint32_t key[2], uint32_t x[2]) {
   static const int rotations[2][4] = {{13, 15, 26, 6}, {17, 29, 16, 24}};
   uint32_t parity = kl_graph_with(g, KL_OP_XOR, exclusive_or(g, key[0], key[1]), 0x1bd11bda);
   const uint32_t ks[3] = {key[0], key[1], parity};
@@ -193,7 +192,7 @@ static uint32_t write_threefry(const bits *b, const uint32_t key[2], uint32_t co
   if (!b->wide) n = half[0] * half[1] * half[2];
   *used = (uint64_t)n;
   split(g, add_number(g, numbers(b, n), counter), x);
-  threefry(g, key, x);
+  kl_expand_three_fry(g, key, x);
   if (b->wide) return in_shape(b, as_elements(b, join(g, x[0], x[1])));
   for (int k = 0; k < 2; k++) x[k] = kl_graph_reshape(g, x[k], 3, half);
   return in_shape(b, interleave(b, 2, x, 1, size));

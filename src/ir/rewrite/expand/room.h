@@ -27,6 +27,15 @@ uint32_t kl_expand_words(kl_graph *g, const kl_shape *s, uint64_t key, const uin
 // The key of every rng: "kiln".
 #define KL_RANDOM_KEY 0x6b696c6eu
 
+// ThreeFry's 20 rounds of two arrays of words, in place. The words of the key are one each, or arrays like these.
+void kl_expand_three_fry(kl_graph *g, const uint32_t key[2], uint32_t x[2]);
+
+// A call of a library of XLA:GPU, as ops; and the computations of these (library.c, conv.c).
+uint32_t kl_expand_library(const kl_expansion *x);
+void kl_expand_library_computations(kl_graph *g, const kl_comp *c, const kl_instr *in);
+// Sums of products in type t, of the kinds of convolutions.
+uint32_t kl_expand_conv(const kl_expansion *x, const kl_shape *to, kl_dtype t);
+
 // A custom call's decomposition of matrices, (factors, pivots from 1, info); and the permutation of pivots from 0, of
 // this shape. Their computations (lu.c).
 uint32_t kl_expand_getrf(kl_graph *g, uint32_t a);
