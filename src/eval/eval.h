@@ -22,7 +22,7 @@
 //   (a + bi) / (c + di) = ((a*c + b*d) + (b*c - a*d)i) / (c^2 + d^2), each part rounded once from the exact quotient,
 //     for finite operands and a divisor other than zero. Else, by Annex G, the first of these that holds, or NaN:
 //     1. c == 0 and d == 0 and not both a and b NaN:  k = copysign(inf, c);  re = k*a;  im = k*b
-//     2. a or b infinite, c and d finite:  a', b' = copysign(a or b infinite ? 1 : 0, a or b);
+//     2. a or b infinite, c and d finite:  a', b' = copysign(a or b infinite ? 1 : 0, a or b), of NaN 0;
 //          re = inf * (a'*c + b'*d);  im = inf * (b'*c - a'*d)
 //     3. c or d infinite, a and b finite:  c', d' likewise from c and d;
 //          re = 0 * (a*c' + b*d');  im = 0 * (b*c' - a*d')

@@ -6,6 +6,9 @@
 
 // clang-format off
 static const small rows[] = {
+  {"the sign of a NaN, which is not the same on all machines, is in no quotient",
+   "ENTRY e { x = f32[40] parameter(0)\n o = f32[] constant(-1)\n b = f32[40] broadcast(o), dimensions={}\n a = f32[40] abs(x)\n m = f32[40] subtract(b, a)\n n = f32[40] sqrt(m)\n i = f32[] constant(inf)\n j = f32[40] broadcast(i), dimensions={}\n"
+   " z = f32[40] subtract(x, x)\n t = c64[40] complex(z, x)\n u = c64[40] complex(x, z)\n v = c64[40] complex(n, j)\n w = c64[40] complex(j, n)\n p = c64[40] divide(t, v)\n q = c64[40] divide(u, w)\n r = c64[40] divide(u, v)\n ROOT y = (c64[40], c64[40], c64[40]) tuple(p, q, r)\n}\n", "f32"},
   {"a factor of no matrices",
    "ENTRY e { a = f32[0,8,2,1] parameter(0)\n lu = (f32[0,8,2,1], s32[0,8,1], s32[0,8]) custom-call(a), custom_call_target=\"lapack_sgetrf_ffi\"\n p = s32[0,8,1] get-tuple-element(lu), index=1\n"
    " ROOT r = s32[0,8,2] custom-call(p), custom_call_target=\"cu_lu_pivots_to_permutation\"\n}\n", "f32"},

@@ -24,6 +24,11 @@ static Z(part) Z(finite_quotient)(Z(part) x, Z(part) y) {
   return (Z(part)){(P)((a * c + b * d) / norm), (P)((b * c - a * d) / norm)};
 }
 
+// 1 for what is infinite, else 0, with its sign; of NaN, on whose sign machines do not agree, 0.
+static P Z(boxed)(P a) {
+  return isnan(a) ? 0 : (P)copysign(isinf(a) ? 1 : 0, a);
+}
+
 static Z(part) Z(divide)(Z(part) x, Z(part) y) {
   P a = x.re, b = x.im, c = y.re, d = y.im, inf = (P)INFINITY, zero = 0;
   bool finite_x = isfinite(a) && isfinite(b), finite_y = isfinite(c) && isfinite(d);
@@ -32,14 +37,14 @@ static Z(part) Z(divide)(Z(part) x, Z(part) y) {
     return (Z(part)){k * a, k * b};
   }
   if ((isinf(a) || isinf(b)) && finite_y) {
-    a = (P)copysign(isinf(a) ? 1 : 0, a);
-    b = (P)copysign(isinf(b) ? 1 : 0, b);
+    a = Z(boxed)(a);
+    b = Z(boxed)(b);
     P ac = a * c, bd = b * d, bc = b * c, ad = a * d;
     return (Z(part)){inf * (P)(ac + bd), inf * (P)(bc - ad)};
   }
   if ((isinf(c) || isinf(d)) && finite_x) {
-    c = (P)copysign(isinf(c) ? 1 : 0, c);
-    d = (P)copysign(isinf(d) ? 1 : 0, d);
+    c = Z(boxed)(c);
+    d = Z(boxed)(d);
     P ac = a * c, bd = b * d, bc = b * c, ad = a * d;
     return (Z(part)){zero * (P)(ac + bd), zero * (P)(bc - ad)};
   }

@@ -14,15 +14,13 @@ static km_complex cos_all(kb *k, const km_consts *m, km_complex z) {
   return km_complex_hyperbolic(k, KL_OP_COSH, m, (km_complex){kb_fneg(k, z.im), z.re});
 }
 
-// Where a part is NaN, C leaves the sign of some results open. What would be that of the NaN, which machines do not
-// agree on, is plus.
-static kb_reg unsigned_nan(kb *k, kb_reg x) {
+kb_reg km_unsigned_nan(kb *k, kb_reg x) {
   return kb_select(k, km_is_nan(k, x), kb_flike(k, x, (double)NAN), x);
 }
 
 km_complex km_complex_call(kb *k, kl_op op, km_complex z) {
   const km_consts *m = km_consts_of(z.re);
-  z = (km_complex){unsigned_nan(k, z.re), unsigned_nan(k, z.im)};
+  z = (km_complex){km_unsigned_nan(k, z.re), km_unsigned_nan(k, z.im)};
   switch (op) {
   case KL_OP_EXP:
   case KL_OP_EXPM1:

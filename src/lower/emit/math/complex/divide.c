@@ -57,9 +57,10 @@ static km_complex quotient_f64(kb *k, km_complex x, km_complex y) {
                       scaled_quotient(k, m, im, below, inverse, kb_sub(k, f, g))};
 }
 
-// copysign(a infinite ? 1 : 0, a)
+// copysign(a infinite ? 1 : 0, a), of NaN plus.
 static kb_reg boxed(kb *k, kb_reg a) {
-  return kb_fcopysign(k, kb_select(k, km_is_inf(k, a), kb_flike(k, a, 1), kb_flike(k, a, 0)), a);
+  kb_reg one = kb_flike(k, a, 1), zero = kb_flike(k, a, 0);
+  return kb_fcopysign(k, kb_select(k, km_is_inf(k, a), one, zero), km_unsigned_nan(k, a));
 }
 
 static kb_reg either(kb *k, kb_reg (*is)(kb *, kb_reg), km_complex z) {

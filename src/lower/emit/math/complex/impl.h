@@ -41,6 +41,10 @@ static inline km_complex km_swap(km_complex z) {
   return (km_complex){z.im, z.re};
 }
 
+// Where a part is NaN, C leaves the sign of some results open. What would be that of the NaN, which machines do not
+// agree on, is plus.
+kb_reg km_unsigned_nan(kb *k, kb_reg x);
+
 // --- sums of two --------------------------------------------------------------------------------------------------
 
 static inline kb_reg km_rounded(kb *k, km_two a) {
