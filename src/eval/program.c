@@ -157,7 +157,7 @@ static bool compile_instr(builder *b, const kl_comp *c, const kl_instr *in, cons
 }
 
 static bool is_lane(const kl_shape *s, const kl_shape *whole) {
-  return kl_shape_is_array(s) && !s->dynamic && (s->count == 1 || kl_shape_same_dims(s, whole));
+  return kl_shape_is_array(s) && (s->count == 1 || kl_shape_same_dims(s, whole));
 }
 
 static bool all_lanes(const kl_shape *s, const kl_shape *whole) {

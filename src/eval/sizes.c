@@ -234,6 +234,21 @@ static void pair(sized *x) {
 
 // --- the op ---------------------------------------------------------------------------------------------------------
 
+// How many elements there are of the operand's dimensions that become dimension d of a reshape: of those behind as many
+// elements as it has before it, that make its own bound together. -1: there are no such.
+static int64_t taken_in(const sized *x, uint32_t d) {
+  const kl_shape *was = x->declared[0], *from = x->own[0].shape, *to = x->in->shape;
+  int64_t before = 1, passed = 1, bound = 1, n = 1;
+  uint32_t o = 0;
+  for (uint32_t i = 0; i < d; i++) before *= to->dims[i];
+  while (o < was->rank && passed != before) passed *= was->dims[o++];
+  for (; o < was->rank && bound != to->dims[d]; o++) {
+    bound *= was->dims[o];
+    n *= from->dims[o];
+  }
+  return passed == before && bound == to->dims[d] ? n : -1;
+}
+
 // Dimensions of the result that the text states, and no rule gives: of those that are dynamic.
 static bool stated_dims(const sized *x, int64_t *dims) {
   const kl_shape *s = x->in->shape, *from = x->own[0].shape;
@@ -267,8 +282,8 @@ static bool stated_dims(const sized *x, int64_t *dims) {
       return false;
   }
   for (uint32_t d = 0; d < s->rank; d++) rest *= (int)d == open ? 1 : dims[d];
-  if (open >= 0 && !rest) return false; // any number would do
-  if (open >= 0) dims[open] = from->count / rest;
+  if (open >= 0) dims[open] = rest ? from->count / rest : taken_in(x, (uint32_t)open);
+  if (open >= 0 && dims[open] < 0) return false; // any number would do
   rest *= open < 0 ? 1 : dims[open];
   return rest == from->count;
 }

@@ -64,13 +64,74 @@ static void put_control(kl_sb *to, kl_sb *calls, const char *type, int k, const 
   for (int i = 0; i < 2; i++) kl_sb_free(&texts[i]);
 }
 
+// Rows of a batch, with features, of which some may be there: windows along d.
+static void put_convolution(kl_sb *to, const char *type, int k, sized *s, int d) {
+  static const char *const labels[] = {"0bf", "b0f", "bf0"};
+  int f = d == 2 ? 1 : 2, reach = 1 + (int)below(3), low = (int)below(3), high = (int)below(3), by = 1 + (int)below(2),
+      features = s->dims[f], holes = 1 + (int)below(2), wide = s->dims[d] ? (s->dims[d] - 1) * holes + 1 : 0;
+  int all = wide + low + high;
+  s->dims[d] = all < reach ? 0 : (all - reach) / by + 1;
+  s->dims[f] = 1 + (int)below(3);
+  s->dynamic[f] = false;
+  kl_sbf(to, "  w%d = %s[%d,%d,%d] broadcast(one), dimensions={}\n", k, type, reach, features, s->dims[f]);
+  begin_sized(to, k, type, s);
+  kl_sbf(to, " convolution(v%d, w%d), window={size=%d stride=%d pad=%d_%d lhs_dilate=%d}, dim_labels=%s_0io->%s\n",
+         k - 1, k, reach, by, low, high, holes, labels[d], labels[d]);
+}
+
+// A scan along d from one end or the other: its outputs, or its last carry.
+static void put_scan(kl_sb *to, kl_sb *calls, const char *type, int k, sized *s, int d) {
+  sized slice = *s;
+  kl_sb text;
+  kl_sb_init(&text, cx);
+  slice.rank--;
+  for (int i = d; i < slice.rank; i++) {
+    slice.dims[i] = s->dims[i + 1];
+    slice.dynamic[i] = s->dynamic[i + 1];
+  }
+  put_sized(&text, type, &slice);
+  bool outputs = chance(50), sums = chance(60);
+  const char *t = text.p;
+  kl_sbf(calls, "scan%d { x = %s parameter(0) c = %s parameter(1) n = %s %s(x, c) o = %s subtract(n, x) ", k, t, t, t,
+         chance(50) ? "add" : "minimum", t);
+  kl_sbf(calls, "ROOT t = (%s, %s) tuple(%s, n) }\n", t, t, sums ? "n" : "o");
+  kl_sbf(to, "  c%d = %s broadcast(one), dimensions={}\n  s%d = (", k, t, k);
+  put_sized(to, type, s);
+  kl_sbf(to, ", %s) scan(v%d, c%d), dimensions={%d}, num_carries=1%s%s, to_apply=scan%d\n", t, k - 1, k, d,
+         chance(50) ? ", is_reverse=true" : "", sums && chance(50) ? ", is_associative=true" : "", k);
+  if (!outputs) *s = slice;
+  begin_sized(to, k, type, s);
+  kl_sbf(to, " get-tuple-element(s%d), index=%d\n", k, !outputs);
+  kl_sb_free(&text);
+}
+
+// One window, where a number says, as large as a number says along d.
+static void put_scatter(kl_sb *to, const char *type, int k, const sized *s, int d) {
+  sized window = *s;
+  for (int i = 0; i < s->rank; i++) window.dynamic[i] = false;
+  window.dims[d] = s->dims[d] < 3 ? s->dims[d] : 3;
+  kl_sbf(to, "  i%d = s32[1] reshape(n%u)\n  b%d = ", k, below(2), k);
+  put_sized(to, type, &window);
+  kl_sbf(to, " broadcast(one), dimensions={}\n  u%d = ", k);
+  if (chance(50)) window.dynamic[d] = true;
+  put_sized(to, type, &window);
+  if (window.dynamic[d])
+    kl_sbf(to, " set-dimension-size(b%d, n%u), dimensions={%d}\n", k, below(2), d);
+  else
+    kl_sbf(to, " copy(b%d)\n", k);
+  begin_sized(to, k, type, s);
+  kl_sbf(to, " scatter(v%d, i%d, u%d), update_window_dims={", k - 1, k, k);
+  for (int i = 0; i < s->rank; i++) kl_sbf(to, "%s%d", i ? "," : "", i);
+  kl_sbf(to, "}, inserted_window_dims={}, scatter_dims_to_operand_dims={%d}, index_vector_dim=0, to_apply=sum\n", d);
+}
+
 // One more op on v(k - 1), of shape *s, which becomes that of vk.
 static void put_step(kl_sb *to, kl_sb *calls, const char *type, int k, sized *s) {
   static const char *const reducers[] = {"sum", "least", "odd"};
   sized was = *s;
   int d = s->rank ? (int)below((uint32_t)s->rank) : -1, size = d < 0 ? 0 : s->dims[d];
   bool empty = false;
-  switch (d < 0 ? 0 : below(13)) {
+  switch (d < 0 ? 0 : below(17)) {
   case 0:
     begin_sized(to, k, type, s);
     kl_sbf(to, " %s(v%d, v%d)\n", chance(50) ? "add" : "maximum", k - 1, k - 1);
@@ -163,6 +224,13 @@ static void put_step(kl_sb *to, kl_sb *calls, const char *type, int k, sized *s)
     s->dynamic[d] = true;
     put_control(to, calls, type, k, &was, s, d);
     return;
+  case 12:
+  case 13:
+    if (s->rank != 3) return put_step(to, calls, type, k, s);
+    put_convolution(to, type, k, s, d);
+    return;
+  case 14: put_scan(to, calls, type, k, s, d); return;
+  case 15: put_scatter(to, type, k, s, d); return;
   default: // products of all pairs along d
     if (s->rank != 2) return put_step(to, calls, type, k, s);
     s->dims[0] = s->dims[1] = was.dims[!d];
