@@ -7,6 +7,8 @@ NAME.hlo is the module as traced, NAME.FORM.hlo the same in another print form, 
 NAME.io holds the inputs (`in SHAPE = ...` per leaf) and results (`out near ABS REL = ...` or `out exact = ...`), in the
 notation of ../oracle/arrays.py; it goes with NAME.hlo, NAME.FORM.hlo and NAME.cpu.hlo alike.
 
+Of programs of programs_library.py there is only what is traced, as NAME.hlo, and NAME.gpu.hlo (dump_gpu.py).
+
 NAME.tpu.hlo is traced for TPUs, where some functions are HLO ops that other platforms have library calls for; it is not
 compiled.
 
@@ -35,6 +37,7 @@ sys.path[:0] = [HERE, os.path.join(HERE, '..', 'oracle')]
 import arrays  # noqa: E402
 import programs  # noqa: E402
 import programs_array  # noqa: E402,F401
+import programs_library  # noqa: E402,F401
 import programs_sharded  # noqa: E402,F401
 
 OUT = os.path.join(HERE, 'dumped')
@@ -102,14 +105,15 @@ def dump_program(index, name, how):
         traced = jitted.trace(*args).lower(lowering_platforms=('tpu',)).compiler_ir('hlo')
         write(name + '.tpu.hlo', clean(traced.as_hlo_text()))
     write(name + '.hlo', clean(module.to_string(options(print_large_constants=True, print_percent=False))))
+    library = how.get('libraries')
     after = compiled.as_text()
     if index % 3 == 0:
         after = H.hlo_module_from_text(after).to_string(options(print_large_constants=True))
-    if not how.get('traced_only') and (large or len(after) < 50000):
+    if not library and not how.get('traced_only') and (large or len(after) < 50000):
         write(name + '.cpu.hlo', clean(after))
     form = sorted(FORMS)[index % len(FORMS)]
     text = module.to_string(FORMS[form]())
-    if len(text) < 12000:
+    if len(text) < 12000 and not library:
         write('%s.%s.hlo' % (name, form), clean(text))
     if large or how.get('text_only'):
         return
@@ -130,7 +134,6 @@ def main():
             dump(index, name, how)
         except Exception as e:  # a program that this JAX cannot run is left out, and said
             print('%s: %s' % (name, str(e)[:600]), file=sys.stderr)
-
 
 
 
