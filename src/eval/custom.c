@@ -51,6 +51,7 @@ kiln_status kl_ev_custom_call(kl_ev *ev, const kl_comp *c, const kl_instr *in, c
   case KL_CUSTOM_GEQRF: return kl_ev_qr(ev, c, in, operands, out);
   case KL_CUSTOM_ORGQR: return kl_ev_reflections(ev, c, in, operands, out);
   case KL_CUSTOM_EIGH: return matrices(ev, kl_ev_eigh, c, in, operands, out);
+  case KL_CUSTOM_SVD: return kl_ev_svd(ev, c, in, operands, out);
   default: return kl_ev_check_custom_call(ev, c, in);
   }
 }

@@ -48,6 +48,9 @@
 // ir/rewrite/expand/qr.c says. Its syevd (heevd) has A = V diag(w) V^H, w ascending, of the Hermitian matrix A whose
 // named triangle it reads, imaginary parts of its diagonal aside; of each column of V the first element of at least 5/8
 // of the magnitude of the largest is real and positive. Where A has what is no number all is NaN. info is 0.
+// Its gesdd and gesvd have A = U diag(s) V^H, s descending, and of each row of V^H, up to the number of values, that
+// first element real and positive; the rest is as of syevd. The operand's memory has anything at the end, and so have U
+// and V where they are not asked for, or belong to no value.
 // Calls of a GPU's libraries are the ops that docs/modules.md names.
 // stochastic-convert takes floats and unsigned integers r of their width. With d the result type's next value from x
 // towards zero and u the one after it, the result is u where r < floor((|x| - |d|) / (|u| - |d|) * 2^bits), else d.
@@ -79,6 +82,8 @@
 //   and
 //                     V by gamma(4 (n + 8)) from unitary: a vector's radius is what that makes of it by the distance of
 //                     its eigenvalue to the others. Open where that is too near, or which element is turned to be real.
+//   gesdd, gesvd      likewise of a matrix that is off by gamma(4 (m + n + 8)) |A|; what a vector's value must be apart
+//                     from is all others, 0 where U and V are of different orders, and its own opposite.
 //   triangular-solve  that of any substitution: row by row with errors of gamma(n + 2) in A. Open where a diagonal
 //                     element is zero, and from where sums of magnitudes may overflow.
 //   fft               3 u (4 + sum over the prime factors p of all lengths of p + 4) times the sum of the operand's

@@ -1,6 +1,6 @@
-// Eigenvalues and eigenvectors of Hermitian matrices, as LAPACK's calls have them. What is found must be what it says
-// (A v = w v, columns of length 1 at right angles), by arithmetic of this file's own; the evaluator must find it right,
-// and wrong what is moved from it; host and simulator must have the same bits.
+// Eigenvalues and eigenvectors of Hermitian matrices, singular values and vectors of all, as LAPACK's calls have them.
+// What is found must be what it says (A v = w v, columns of length 1 at right angles), by arithmetic of this file's
+// own; the evaluator must find it right, and wrong what is moved from it; host and simulator must have the same bits.
 #include "eval/eval.h"
 #include "harness.h"
 #include "support/context.h"
@@ -234,6 +234,185 @@ START_TEST(no_numbers) {
 }
 END_TEST
 
+// --- singular values ------------------------------------------------------------------------------------------------
+
+// A call's form: its target, where U and V are, and which of V and V^H that is.
+typedef struct form {
+  const char *target, *config; // target: of a type, or of all
+  bool vectors, full;
+  int u, v;
+  bool adjoint;
+} form;
+static const form forms[] = {
+    {"lapack_%cgesdd_ffi", "mode = 65 : ui8", true, true, 2, 3, true},
+    {"lapack_%cgesvd_ffi", "mode = 83 : ui8", true, false, 2, 3, true},
+    {"cusolver_gesvdj_ffi", "compute_uv = true, full_matrices = true", true, true, 2, 3, false},
+    {"cusolver_gesvd_ffi", "compute_uv = true, full_matrices = false, transposed = true", true, false, 3, 2, true},
+    {"cusolver_gesvd_ffi", "compute_uv = true, full_matrices = true, transposed = false", true, true, 2, 3, true},
+    {"lapack_%cgesdd_ffi", "mode = 78 : ui8", false, true, 2, 3, true},
+};
+enum { FORMS = sizeof forms / sizeof *forms };
+
+static void put_svd(kl_sb *b, const form *f, kl_dtype t, const char *batch, int64_t m, int64_t n, const char *layout) {
+  const char *name = kl_info(t)->name;
+  int letter = 0;
+  int64_t k = m < n ? m : n, q = f->full ? m : k, r = f->full ? n : k;
+  char target[40], u[60], v[60];
+  while (types[letter] != t) letter++;
+  snprintf(target, sizeof target, f->target, letters[letter]);
+  snprintf(u, sizeof u, "%s[%s%d,%d]", name, batch, (int)m, (int)q);
+  snprintf(v, sizeof v, "%s[%s%d,%d]", name, batch, (int)(f->adjoint ? r : n), (int)(f->adjoint ? n : r));
+  kl_sbf(b, "  a = %s[%s%d,%d]%s parameter(0)\n  ROOT r = (%s[%s%d,%d], %s[%s%d], %s, %s, s32[%.*s]) custom-call(a), ",
+         name, batch, (int)m, (int)n, layout, name, batch, (int)m, (int)n, kl_info(part_of(t))->name, batch, (int)k,
+         f->u == 2 ? u : v, f->u == 2 ? v : u, *batch ? (int)strlen(batch) - 1 : 0, batch);
+  kl_sbf(b, "custom_call_target=\"%s\", backend_config={%s}\n", target, f->config);
+}
+
+static double norm(const number *x, int64_t n) {
+  double sum = 0;
+  for (int64_t i = 0; i < n; i++) sum += creal(x[i] * conj(x[i]));
+  return sqrt(sum);
+}
+
+// Are n columns of x, [m, n], at right angles?
+static double skew_of(int64_t m, int64_t n, const number *x) {
+  static number dots[MOST * MOST];
+  for (int64_t i = 0; i < n * n; i++) {
+    dots[i] = -(number)(i / n == i % n);
+    for (int64_t j = 0; j < m; j++) dots[i] += conj(x[j * n + i / n]) * x[j * n + i % n];
+  }
+  return norm(dots, n * n);
+}
+
+static void expect_singular(const form *f, kl_dtype t, int64_t m, int64_t n, const void *of, const void *values,
+                            const void *of_u, const void *of_v, const char *where) {
+  static number h[MOST * MOST], u[MOST * MOST], x[MOST * MOST];
+  int64_t k = m < n ? m : n, q = f->full ? m : k, r = f->full ? n : k;
+  double scale = 0, bound = 8 * (double)(m + n + 8) * unit_of(t);
+  for (int64_t i = 0; i < m * n; i++) scale = fmax(scale, cabs(h[i] = get(t, of, i)));
+  if (scale == 0) scale = 1;
+  for (int64_t i = 0; i < m * n; i++) h[i] /= scale;
+  double size = norm(h, m * n), least = least_of(t) / scale * (double)(8 * (m + n)), squares = 0;
+  for (int64_t i = 0; i < k; i++) {
+    double s = creal(get(part_of(t), values, i)) / scale;
+    EXPECT(s >= 0 && (!i || s <= creal(get(part_of(t), values, i - 1)) / scale), "%s: value %d is %g", where, (int)i,
+           s);
+    squares += s * s;
+  }
+  EXPECT(fabs(sqrt(squares) - size) <= bound * size + least, "%s: values are off by %g of %g", where,
+         sqrt(squares) - size, size);
+  if (!f->vectors) return;
+  for (int64_t i = 0; i < m * q; i++) u[i] = get(t, of_u, i);
+  for (int64_t i = 0; i < n * r; i++) {
+    int64_t row = i / r, column = i % r;
+    x[i] = f->adjoint ? conj(get(t, of_v, column * n + row)) : get(t, of_v, i);
+  }
+  for (int64_t i = 0; i < m * n; i++)
+    for (int64_t j = 0; j < k; j++)
+      h[i] -= u[i / n * q + j] * (creal(get(part_of(t), values, j)) / scale) * conj(x[i % n * r + j]);
+  EXPECT(norm(h, m * n) <= bound * size + least, "%s: U s V^H is off by %g of %g", where, norm(h, m * n), size);
+  EXPECT(skew_of(m, q, u) <= bound * sqrt((double)q), "%s: U is off by %g", where, skew_of(m, q, u));
+  EXPECT(skew_of(n, r, x) <= bound * sqrt((double)r), "%s: V is off by %g", where, skew_of(n, r, x));
+}
+
+static kiln_module *svd_of(const form *f, kl_dtype t, int64_t m, int64_t n) {
+  kl_sb b;
+  kl_sb_init(&b, cx);
+  kl_sb_puts(&b, "HloModule m\nENTRY m {\n");
+  put_svd(&b, f, t, "", m, n, "");
+  kl_sb_puts(&b, "}\n");
+  kiln_module *module = parse(b.p);
+  kl_sb_free(&b);
+  return module;
+}
+
+static char parts[2][5][BYTES] __attribute__((aligned(16)));
+
+static void expect_svd(const form *f, content c, kl_dtype t, int64_t m, int64_t n, double scale) {
+  char where[120];
+  kiln_module *module = svd_of(f, t, m, n);
+  fill(c, t, m, n, scale, a);
+  memset(parts, 0x55, sizeof parts);
+  for (int gpu = 0; gpu < 2; gpu++) {
+    char(*p)[BYTES] = parts[gpu];
+    snprintf(where, sizeof where, "form %d, content %d, %s, %d x %d, scale %g on the %s", (int)(f - forms), (int)c,
+             kl_info(t)->name, (int)m, (int)n, scale, gpu ? "GPU" : "host");
+    run_on(cx, module, gpu ? 3 : HOST, 1, 0, (const void *[]){a}, (void *[]){p[0], p[1], p[2], p[3], p[4]}, where);
+    expect_singular(f, t, m, n, a, p[1], p[f->u], p[f->v], where);
+    int32_t info;
+    memcpy(&info, p[4], sizeof info);
+    EXPECT(info == 0, "%s: info %d", where, info);
+    EXPECT(found_wrong(module, a, (const void *[]){p[0], p[1], p[2], p[3], p[4]}) == 0, "%s: found wrong", where);
+  }
+  EXPECT(memcmp(parts[0], parts[1], sizeof parts[0]) == 0, "%s: other bits", where);
+  kiln_module_destroy(&module);
+}
+
+static const int64_t sides[][2] = {{1, 1}, {1, 3}, {4, 1}, {2, 2}, {3, 3}, {5, 3}, {2, 6}, {6, 6}, {11, 8}, {7, 13}};
+enum { SIDES = sizeof sides / sizeof *sides };
+
+START_TEST(svd_of_all_kinds) {
+  kl_dtype t = types[_i % 4];
+  double huge = t == KILN_F32 || t == KILN_C64 ? 1e37 : 1e306, tiny = t == KILN_F32 || t == KILN_C64 ? 1e-37 : 1e-307;
+  int64_t m = sides[_i / 4][0], n = sides[_i / 4][1];
+  const form *f = &forms[(_i + _i / 4) % FORMS];
+  seed = (uint64_t)_i;
+  if (!share_has((unsigned)_i, m > 6 ? 2 : 4)) return;
+  for (content c = 0; c < CONTENTS; c++) expect_svd(f, c, t, m, n, 1);
+  expect_svd(f, RANDOM, t, m, n, huge);
+  expect_svd(f, RANDOM, t, m, n, tiny);
+  expect_svd(f, REPEATED, t, m, n, tiny / 1e5);
+}
+END_TEST
+
+// Of a row of V^H the sign that is promised; and any move is found, and another sign of u or v alone.
+START_TEST(singular_vectors_have_signs) {
+  kl_dtype t = types[_i];
+  kiln_module *m = svd_of(&forms[0], t, 2, 2);
+  number z = kl_is_complex(t) ? CMPLX(0, 1) : 1;
+  put(t, a, 0, 0), put(t, a, 1, -3 * z), put(t, a, 2, 2 * z), put(t, a, 3, 0);
+  char(*p)[BYTES] = parts[0];
+  run_on(cx, m, HOST, 1, 0, (const void *[]){a}, (void *[]){p[0], p[1], p[2], p[3], p[4]}, "signs");
+  number u[] = {-z, 0, 0, z}, v[] = {0, 1, 1, 0};
+  for (int i = 0; i < 4; i++) {
+    EXPECT(cabs(get(t, p[2], i) - u[i]) < 1e-6, "u %d is %g + %gi", i, creal(get(t, p[2], i)), cimag(get(t, p[2], i)));
+    EXPECT(cabs(get(t, p[3], i) - v[i]) < 1e-6, "v %d is %g + %gi", i, creal(get(t, p[3], i)), cimag(get(t, p[3], i)));
+  }
+  for (int i = 0; i < 2; i++) EXPECT(cabs(get(part_of(t), p[1], i) - (3 - i)) < 1e-6, "value %d", i);
+  const void *results[] = {p[0], p[1], p[2], p[3], p[4]};
+  ck_assert_uint_eq(found_wrong(m, a, results), 0);
+  put(t, p[2], 0, z);
+  ck_assert_uint_eq(found_wrong(m, a, results), 1);
+  put(t, p[3], 1, 1 + 9000 * unit_of(t));
+  ck_assert_uint_eq(found_wrong(m, a, results), 2);
+  put(part_of(t), p[1], 1, 2 + 2000 * unit_of(t));
+  ck_assert_uint_eq(found_wrong(m, a, results), 3);
+  put(part_of(t), p[1], 1, 2), put(t, p[2], 0, -z), put(t, p[3], 1, 1);
+  ck_assert_uint_eq(found_wrong(m, a, results), 0);
+  p[4][0] = 1;
+  ck_assert_uint_eq(found_wrong(m, a, results), 1);
+  kiln_module_destroy(&m);
+}
+END_TEST
+
+START_TEST(no_numbers_no_singular_values) {
+  kiln_module *m = svd_of(&forms[0], KILN_F32, 3, 2);
+  for (int gpu = 0; gpu < 2; gpu++)
+    for (int i = 0; i < 6; i++) {
+      char(*p)[BYTES] = parts[gpu];
+      fill(UNIT, KILN_F32, 3, 2, 1, a);
+      put(KILN_F32, a, i, i % 2 ? NAN : -INFINITY);
+      memset(parts, 0, sizeof parts);
+      run_on(cx, m, gpu ? 3 : HOST, 1, 0, (const void *[]){a}, (void *[]){p[0], p[1], p[2], p[3], p[4]}, "no numbers");
+      for (int j = 0; j < 9; j++) EXPECT(isnan(creal(get(KILN_F32, p[2], j))), "u %d", j);
+      for (int j = 0; j < 4; j++) EXPECT(isnan(creal(get(KILN_F32, p[3], j))), "v %d", j);
+      for (int j = 0; j < 2; j++) EXPECT(isnan(creal(get(KILN_F32, p[1], j))), "value %d", j);
+      ck_assert_uint_eq(found_wrong(m, a, (const void *[]){p[0], p[1], p[2], p[3], p[4]}), 0);
+    }
+  kiln_module_destroy(&m);
+}
+END_TEST
+
 // What a call has that the routine does not: it is refused, and what it should have is said.
 static const char *const misfits[] = {
     "(f32[3,3], f32[3], s32[]) custom-call(a), custom_call_target=\"lapack_dsyevd_ffi\", backend_config={mode = 86 : "
@@ -259,6 +438,23 @@ static const char *const misfits[] = {
     "(f32[3,3], f32[3]) custom-call(a), custom_call_target=\"cusolver_syevd_ffi\", backend_config={algorithm = 0 : "
     "ui8, "
     "lower = true}",
+    "(f32[3,2], f32[2], f32[3,3], f32[2,2], s32[]) custom-call(b), custom_call_target=\"lapack_sgesdd_ffi\"",
+    "(f32[3,2], f32[2], f32[3,3], f32[2,2], s32[]) custom-call(b), custom_call_target=\"lapack_sgesdd_ffi\", "
+    "backend_config={mode = 83 : ui8}",
+    "(f32[3,2], f32[2], f32[3,2], f32[2,2], s32[]) custom-call(b), custom_call_target=\"lapack_sgesdd_ffi\", "
+    "backend_config={mode = 65 : ui8}",
+    "(f32[3,2], f32[2], f32[3,3], f32[2,2], s32[]) custom-call(b), custom_call_target=\"lapack_dgesvd_ffi\", "
+    "backend_config={mode = 65 : ui8}",
+    "(f32[3,2], f32[3], f32[3,3], f32[2,2], s32[]) custom-call(b), custom_call_target=\"lapack_sgesvd_ffi\", "
+    "backend_config={mode = 65 : ui8}",
+    "(f32[3,2], f32[2], f32[3,3], f32[2,2]) custom-call(b), custom_call_target=\"lapack_sgesvd_ffi\", "
+    "backend_config={mode = 65 : ui8}",
+    "(f32[3,2], f32[2], f32[3,3], f32[2,2], s32[]) custom-call(b), custom_call_target=\"cusolver_gesvd_ffi\", "
+    "backend_config={compute_uv = true, full_matrices = true}",
+    "(f32[3,2], f32[2], f32[3,3], f32[2,2], s32[]) custom-call(b), custom_call_target=\"cusolver_gesvd_ffi\", "
+    "backend_config={compute_uv = true, full_matrices = true, transposed = true}",
+    "(f32[3,2], f32[2], f32[3,2], f32[3,2], s32[]) custom-call(b), custom_call_target=\"cusolver_gesvdj_ffi\", "
+    "backend_config={compute_uv = true, full_matrices = false}",
     "(f32[3,2], f32[2], s32[]) custom-call(b), custom_call_target=\"cusolver_syevd_ffi\", backend_config={algorithm = "
     "0 : "
     "ui8, lower = true}",
@@ -314,7 +510,13 @@ static void run_one(unsigned number) {
   kl_sb_puts(&b, "HloModule m\n\nENTRY m {\n");
   kl_dtype t = types[below(4)];
   int64_t n = chance(10) ? 0 : 1 + below(chance(20) ? 24 : 9);
-  draw_eigh(&b, t, chance(10) ? 0 : 1 + below(3), n);
+  if (chance(40)) {
+    draw_eigh(&b, t, chance(10) ? 0 : 1 + below(3), n);
+  } else {
+    char batch[20];
+    snprintf(batch, sizeof batch, "%d,", chance(10) ? 0 : 1 + (int)below(3));
+    put_svd(&b, &forms[below(FORMS)], t, batch, n, chance(10) ? 0 : 1 + below(9), layouts[below(3)]);
+  }
   kl_sb_puts(&b, "}\n");
   kiln_module *m = parse(b.p);
   run_both_and_check(cx, m, number % TARGETS, number, b.p);
@@ -330,6 +532,7 @@ END_TEST
 
 int main(void) {
   return RUN_TESTS("spectra", EACH(open_batches, close_batches), {eigh_of_all_kinds, 4 * ORDERS},
-                   {vectors_have_signs, 4}, {no_numbers}, {misfits_are_refused, sizeof misfits / sizeof *misfits},
-                   {random_spectra, SLICES});
+                   {vectors_have_signs, 4}, {no_numbers}, {svd_of_all_kinds, 4 * SIDES},
+                   {singular_vectors_have_signs, 4}, {no_numbers_no_singular_values},
+                   {misfits_are_refused, sizeof misfits / sizeof *misfits}, {random_spectra, SLICES});
 }

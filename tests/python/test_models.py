@@ -176,6 +176,8 @@ def programs():
         "least squares": (lambda a, b: (lambda q, r: jax.scipy.linalg.solve_triangular(r, q.T @ b))(*jnp.linalg.qr(a)),
                           floats(12, 5), floats(12, 2)),
         "spectrum": (lambda a: jnp.linalg.eigvalsh(a @ a.swapaxes(1, 2)), floats(2, 5, 5)),
+        "pseudoinverse": (lambda a, b: (jnp.linalg.pinv(a), jnp.linalg.norm(a, 2), jnp.linalg.matrix_rank(a),
+                                        jnp.linalg.lstsq(a, b)[0]), floats(6, 4), floats(6, 2)),
         "statistics": (lambda x: (jnp.median(x, axis=1), jnp.var(x), jnp.percentile(x, 30)), floats(5, 33)),
     }  # fmt: skip
 
@@ -210,7 +212,7 @@ class Models(unittest.TestCase):
 
     def test_refused(self):
         refused = {
-            "lapack_sgesdd_ffi": (jnp.linalg.svd, floats(8, 8)),
+            "lapack_sgees_ffi": (jax.scipy.linalg.schur, floats(8, 8)),
             "lapack_sgeev_ffi": (jnp.linalg.eigvals, floats(8, 8)),
         }
         for name, (function, *arguments) in refused.items():

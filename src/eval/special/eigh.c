@@ -1,46 +1,20 @@
 // Eigenvalues and eigenvectors of Hermitian matrices, batch by batch in long double, with the radii of eval.h.
 #include "eval/special/spectrum.h"
 
-typedef struct room {
-  num *a, *z, *line;
-  long double *w;
-  int64_t *order;
-} room;
-
 typedef struct eigh_job {
   const kl_evval *a;
   kl_evval *vectors, *values;
   int64_t n;
   bool lower, is_complex;
   double unit, least;
-  char *memory;
-  size_t bytes; // by worker
 } eigh_job;
-
-static size_t bytes_of(int64_t n) {
-  size_t square, lines, size = (size_t)n;
-  bool over = __builtin_mul_overflow(size, size, &square) || __builtin_mul_overflow(square, 2 * sizeof(num), &square) ||
-              __builtin_mul_overflow(size, 3 * sizeof(num) + sizeof(long double) + sizeof(int64_t), &lines) ||
-              __builtin_add_overflow(square, lines, &square) || square > SIZE_MAX - 64;
-  return over ? SIZE_MAX : (square + 63) & ~(size_t)63;
-}
-
-static room room_of(const eigh_job *job, uint32_t worker) {
-  size_t n = (size_t)job->n;
-  room r = {.a = (num *)(job->memory + worker * job->bytes)};
-  r.z = r.a + n * n;
-  r.line = r.z + n * n;
-  r.w = (long double *)(r.line + 3 * n);
-  r.order = (int64_t *)(r.w + n);
-  return r;
-}
 
 typedef struct loaded {
   bool finite;
   double size, slack; // in the Frobenius norm
 } loaded;
 
-static loaded load(const eigh_job *job, int64_t which, room *r) {
+static loaded load(const eigh_job *job, int64_t which, kl_ev_spectra *r) {
   int64_t n = job->n;
   loaded l = {.finite = true};
   for (int64_t i = 0; i < n; i++)
@@ -77,37 +51,21 @@ static void put_vector(const eigh_job *job, int64_t which, int64_t k, const num 
   for (int64_t i = 0; i < n; i++) num_put(job->vectors, (which * n + i) * n + k, num_mul(v[i], phase), radius);
 }
 
-static void decompose_one(const eigh_job *job, int64_t which, room *r) {
+static void decompose(const void *arg, int64_t which, kl_ev_spectra *r) {
+  const eigh_job *job = arg;
   int64_t n = job->n;
   loaded l = load(job, which, r);
   if (!isfinite(l.slack)) return put_all(job, which, 0, INFINITY);
   if (!l.finite) return put_all(job, which, NAN, 0);
-  if (!kl_ev_spectrum(n, r->a, r->z, r->w, r->line, r->order)) return put_all(job, which, 0, INFINITY);
-  double nu = 4 * (double)(n + 8) * job->unit, off = nu < 0.5 ? nu / (1 - nu) : INFINITY;
-  double error = (off + 64 * (double)n * 0x1p-64) * l.size + l.slack + 8 * (double)n * job->least;
+  if (!kl_ev_spectrum(n, r)) return put_all(job, which, 0, INFINITY);
+  double gamma = kl_ev_spectral_gamma(job->unit, n);
+  double error = kl_ev_spectral_error(gamma, job->least, n, l.size, l.slack);
   for (int64_t k = 0; k < n; k++) {
     double below = k ? (double)(r->w[k] - r->w[k - 1]) : INFINITY;
     double above = k + 1 < n ? (double)(r->w[k + 1] - r->w[k]) : INFINITY;
     num_put(job->values, which * n + k, (num){r->w[k], 0}, error);
-    put_vector(job, which, k, r->z + k * n, kl_ev_vector_radius(error, fmin(below, above)) + off);
+    put_vector(job, which, k, r->z + k * n, kl_ev_vector_radius(error, fmin(below, above)) + gamma);
   }
-}
-
-static void decompose(void *arg, uint32_t worker, int64_t begin, int64_t end) {
-  const eigh_job *job = arg;
-  room r = room_of(job, worker);
-  for (int64_t which = begin; which < end; which++) decompose_one(job, which, &r);
-}
-
-static kiln_status run(kl_ev *ev, eigh_job *job, int64_t batches) {
-  size_t workers = kl_ev_workers(ev, batches, 1), bytes;
-  job->bytes = bytes_of(job->n);
-  if (__builtin_mul_overflow(workers, job->bytes, &bytes)) bytes = SIZE_MAX;
-  job->memory = bytes == SIZE_MAX ? NULL : kl_try_alloc(ev->cx, bytes);
-  if (!job->memory) return kl_out_of_memory(ev->cx, bytes, "matrices");
-  kl_ev_parallel(ev, batches, 1, decompose, job);
-  kl_free(ev->cx, job->memory, bytes);
-  return KILN_OK;
 }
 
 kiln_status kl_ev_eigh(kl_ev *ev, const kl_comp *c, const kl_instr *in, const kl_evval *const *operands,
@@ -126,7 +84,7 @@ kiln_status kl_ev_eigh(kl_ev *ev, const kl_comp *c, const kl_instr *in, const kl
   kiln_status status = KILN_OK;
   for (uint32_t k = 0; k < 3 && status == KILN_OK; k++)
     status = kl_ev_new(ev, kl_shape_leaf(in->shape, k), false, intervals && k < 2, &out[k]);
-  if (status == KILN_OK && s->count) status = run(ev, &job, s->count / (job.n * job.n));
+  if (status == KILN_OK && s->count) status = kl_ev_run_spectra(ev, s->count / (job.n * job.n), job.n, &job, decompose);
   for (int k = 0; k < 3; k++) {
     if (status != KILN_OK)
       kl_ev_free(ev, &out[k]);

@@ -146,17 +146,65 @@ static void sort(int64_t n, num *t, num *z, long double *w, int64_t *order) {
   }
 }
 
-bool kl_ev_spectrum(int64_t n, num *a, num *z, long double *w, num *line, int64_t *order) {
-  num *t = a; // once the matrix is read, its first row has the tridiagonal one
-  num *d = line + 2 * n;
-  to_tridiagonal(n, a, z, d, line);
-  for (int64_t i = 0; i < n; i++) t[i] = d[i];
-  if (!diagonalise(n, t, z)) return false;
-  sort(n, t, z, w, order);
+bool kl_ev_spectrum(int64_t n, kl_ev_spectra *r) {
+  num *t = r->line + 2 * n;
+  to_tridiagonal(n, r->a, r->z, t, r->line);
+  if (!diagonalise(n, t, r->z)) return false;
+  sort(n, t, r->z, r->w, r->order);
   return true;
 }
 
+// --- memory ---------------------------------------------------------------------------------------------------------
+
+typedef struct spectra_job {
+  const void *job;
+  void (*one)(const void *job, int64_t which, kl_ev_spectra *r);
+  int64_t n;
+  char *memory;
+  size_t bytes; // by worker
+} spectra_job;
+
+static size_t bytes_of(int64_t n) {
+  size_t square, lines, size = (size_t)n;
+  bool over = __builtin_mul_overflow(size, size, &square) || __builtin_mul_overflow(square, 2 * sizeof(num), &square) ||
+              __builtin_mul_overflow(size, 3 * sizeof(num) + sizeof(long double) + sizeof(int64_t), &lines) ||
+              __builtin_add_overflow(square, lines, &square) || square > SIZE_MAX - 64;
+  return over ? SIZE_MAX : (square + 63) & ~(size_t)63;
+}
+
+static void run_piece(void *arg, uint32_t worker, int64_t begin, int64_t end) {
+  const spectra_job *j = arg;
+  size_t n = (size_t)j->n;
+  kl_ev_spectra r = {.a = (num *)(j->memory + worker * j->bytes)};
+  r.z = r.a + n * n;
+  r.line = r.z + n * n;
+  r.w = (long double *)(r.line + 3 * n);
+  r.order = (int64_t *)(r.w + n);
+  for (int64_t which = begin; which < end; which++) j->one(j->job, which, &r);
+}
+
+kiln_status kl_ev_run_spectra(kl_ev *ev, int64_t batches, int64_t n, const void *job,
+                              void (*one)(const void *job, int64_t which, kl_ev_spectra *r)) {
+  spectra_job j = {job, one, n, NULL, bytes_of(n)};
+  size_t workers = kl_ev_workers(ev, batches, 1), bytes;
+  if (__builtin_mul_overflow(workers, j.bytes, &bytes)) bytes = SIZE_MAX;
+  j.memory = bytes == SIZE_MAX ? NULL : kl_try_alloc(ev->cx, bytes);
+  if (!j.memory) return kl_out_of_memory(ev->cx, bytes, "matrices");
+  kl_ev_parallel(ev, batches, 1, run_piece, &j);
+  kl_free(ev->cx, j.memory, bytes);
+  return KILN_OK;
+}
+
 // --- errors ---------------------------------------------------------------------------------------------------------
+
+double kl_ev_spectral_gamma(double unit, int64_t n) {
+  double nu = 4 * (double)(n + 8) * unit;
+  return nu < 0.5 ? nu / (1 - nu) : INFINITY;
+}
+
+double kl_ev_spectral_error(double gamma, double least, int64_t n, double size, double slack) {
+  return (gamma + 64 * (double)n * 0x1p-64) * size + slack + 8 * (double)n * least;
+}
 
 // The sine of the angle is at most error / (gap - error) (Davis and Kahan, with Weyl's bound for the distances), and so
 // far apart are vectors of that angle at most, times the root of 2.

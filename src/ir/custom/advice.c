@@ -21,8 +21,11 @@ static const struct {
      ("expected columns of a QR decomposition by lapack_?ungqr_ffi (cusolver_orgqr_ffi) of the vectors and taus "
       "of geqrf")},
     {"geqp3", "expected a QR decomposition that is computed elsewhere and given as a parameter"},
-    {"ges", ("expected singular values that are computed elsewhere and given as a parameter, or by products and "
-             "Cholesky decompositions (jax.lax.linalg.svd, algorithm=POLAR)")},
+    {"gees", "expected a Schur decomposition that is computed elsewhere and given as a parameter"},
+    {"ges",
+     ("expected singular values by lapack_?gesdd_ffi or lapack_?gesvd_ffi of matrices of its type, with (a, s, U, "
+      "V^H, s32 info) and backend_config={mode = 65 : ui8}, 83 or 78, or cusolver_gesvdj_ffi with {compute_uv = "
+      "true, full_matrices = true}")},
     {"syevd",
      ("expected eigenvalues by lapack_?syevd_ffi (?heevd_ffi) of square matrices of its type, with their real "
       "values, s32 info and backend_config={mode = 86 : ui8, uplo = 76 : ui8} or 85, or cusolver_syevd_ffi with "
@@ -31,7 +34,6 @@ static const struct {
                "info and backend_config={mode = 86 : ui8, uplo = 76 : ui8} or 85, or cusolver_syevd_ffi with "
                "{algorithm = 0 : ui8, lower = true}")},
     {"ev", "expected eigenvalues that are computed elsewhere and given as a parameter"},
-    {"gees", "expected a Schur decomposition that is computed elsewhere and given as a parameter"},
     {"hrd", "expected a Hessenberg decomposition that is computed elsewhere and given as a parameter"},
     {"trd", "expected a tridiagonal form that is computed elsewhere and given as a parameter"},
     {"gtsv", "expected tridiagonal systems that are solved elsewhere and given as a parameter"},

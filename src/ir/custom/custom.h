@@ -25,6 +25,9 @@ typedef enum kl_custom {
   // (a) -> (V, w, s32 info): A = V diag(w) V^H of the Hermitian matrix whose named triangle this is, w ascending. Of
   // each column of V the first element of at least 5/8 of the magnitude of the largest is real and positive.
   KL_CUSTOM_EIGH,
+  // (a) -> (a, s, U, V^H or V, s32 info): A = U diag(s) V^H, s descending. Of each row of V^H, up to the number of
+  // singular values, the first element of at least 5/8 of the magnitude of the largest is real and positive.
+  KL_CUSTOM_SVD,
   KL_CUSTOM_ADVISED, // a library's; who lowers the program can have other ops instead
   // What XLA makes of ops for a GPU: calls that are a few ops each (ir/rewrite/expand/library.c). The evaluator has
   // these ops in their place.
@@ -49,6 +52,14 @@ kl_custom kl_custom_named(const kl_instr *in);
 // What the attributes of the op say that a call of POTRF or TRSM stands for, and which triangle EIGH names; *more is
 // else as no op has it.
 void kl_custom_attributes(const kl_instr *in, kl_more *more);
+// What a call of SVD gives where.
+typedef struct kl_svd {
+  bool vectors;  // else what their results have is open
+  bool full;     // square matrices of them
+  bool adjoint;  // V^H, not V
+  uint32_t u, v; // numbers of results
+} kl_svd;
+void kl_custom_svd(const kl_instr *in, kl_svd *form);
 // What to do about a target that is not compiled, "expected ..."; NULL: nobody knows.
 const char *kl_custom_advice(const kl_instr *in);
 // Of a call whose kind by name is a library's: why it is unknown, "expected ...", and what stands in that place (empty:

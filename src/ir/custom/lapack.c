@@ -35,18 +35,17 @@ void kl_custom_attributes(const kl_instr *in, kl_more *more) {
   attributes(in, more);
 }
 
-// Matrices of its type, whose rows and columns an s32 counts.
-static bool are_matrices(const kl_shape *s, kl_dtype t) {
+bool kl_custom_are_matrices(const kl_shape *s, kl_dtype t) {
   return kl_shape_is_array(s) && s->rank >= 2 && !s->dynamic && s->dims[s->rank - 1] < INT32_MAX &&
          s->dims[s->rank - 2] < INT32_MAX &&
          (t == KILN_TUPLE ? s->dtype == KILN_F32 || s->dtype == KILN_F64 || kl_is_complex(s->dtype) : s->dtype == t);
 }
 
 static bool are_square(const kl_shape *s, kl_dtype t) {
-  return are_matrices(s, t) && s->dims[s->rank - 1] == s->dims[s->rank - 2];
+  return kl_custom_are_matrices(s, t) && s->dims[s->rank - 1] == s->dims[s->rank - 2];
 }
 
-static bool same_dims(uint32_t n, const int64_t *a, const int64_t *b) {
+bool kl_custom_same_dims(uint32_t n, const int64_t *a, const int64_t *b) {
   for (uint32_t d = 0; d < n; d++)
     if (a[d] != b[d]) return false;
   return true;
@@ -58,7 +57,7 @@ static bool is_potrf(const kl_comp *c, const kl_instr *in, kl_dtype t) {
   if (in->noperands != 1 || s->dtype != KILN_TUPLE || s->nelems != 2) return false;
   const kl_shape *a = kl_operand(c, in, 0)->shape, *info = s->elems[1];
   return are_square(a, t) && kl_shape_compatible(a, s->elems[0]) && info->dtype == KILN_S32 &&
-         info->rank == a->rank - 2 && same_dims(info->rank, info->dims, a->dims) && attributes(in, &more);
+         info->rank == a->rank - 2 && kl_custom_same_dims(info->rank, info->dims, a->dims) && attributes(in, &more);
 }
 
 static bool is_trsm(const kl_comp *c, const kl_instr *in, kl_dtype t) {
@@ -67,7 +66,7 @@ static bool is_trsm(const kl_comp *c, const kl_instr *in, kl_dtype t) {
   const kl_shape *a = kl_operand(c, in, 0)->shape, *b = kl_operand(c, in, 1)->shape;
   uint32_t rank = a->rank;
   if (!are_square(a, t) || !kl_shape_compatible(b, in->shape) || b->dtype != a->dtype || b->rank != rank ||
-      !attributes(in, &more) || !same_dims(rank - 2, a->dims, b->dims))
+      !attributes(in, &more) || !kl_custom_same_dims(rank - 2, a->dims, b->dims))
     return false;
   return b->dims[more.left_side ? rank - 2 : rank - 1] == a->dims[rank - 1];
 }
@@ -76,24 +75,24 @@ static bool is_getrf(const kl_comp *c, const kl_instr *in, kl_dtype t) {
   const kl_shape *s = in->shape;
   if (in->noperands != 1 || s->dtype != KILN_TUPLE || s->nelems != 3) return false;
   const kl_shape *a = kl_operand(c, in, 0)->shape, *pivots = s->elems[1], *info = s->elems[2];
-  if (!are_matrices(a, t) || !kl_shape_compatible(a, s->elems[0])) return false;
+  if (!kl_custom_are_matrices(a, t) || !kl_shape_compatible(a, s->elems[0])) return false;
   int64_t m = a->dims[a->rank - 2], n = a->dims[a->rank - 1];
-  return pivots->dtype == KILN_S32 && pivots->rank == a->rank - 1 && same_dims(a->rank - 2, pivots->dims, a->dims) &&
-         pivots->dims[a->rank - 2] == (m < n ? m : n) && info->dtype == KILN_S32 && info->rank == a->rank - 2 &&
-         same_dims(info->rank, info->dims, a->dims);
+  return pivots->dtype == KILN_S32 && pivots->rank == a->rank - 1 &&
+         kl_custom_same_dims(a->rank - 2, pivots->dims, a->dims) && pivots->dims[a->rank - 2] == (m < n ? m : n) &&
+         info->dtype == KILN_S32 && info->rank == a->rank - 2 && kl_custom_same_dims(info->rank, info->dims, a->dims);
 }
 
 // Lists of `n` numbers, one for each matrix.
 static bool are_taus(const kl_shape *s, const kl_shape *matrices, int64_t n) {
   return kl_shape_is_array(s) && !s->dynamic && s->dtype == matrices->dtype && s->rank == matrices->rank - 1 &&
-         same_dims(s->rank - 1, s->dims, matrices->dims) && s->dims[s->rank - 1] == n;
+         kl_custom_same_dims(s->rank - 1, s->dims, matrices->dims) && s->dims[s->rank - 1] == n;
 }
 
 static bool is_geqrf(const kl_comp *c, const kl_instr *in, kl_dtype t) {
   const kl_shape *s = in->shape;
   if (in->noperands != 1 || s->dtype != KILN_TUPLE || s->nelems != 2) return false;
   const kl_shape *a = kl_operand(c, in, 0)->shape;
-  if (!are_matrices(a, t) || !kl_shape_compatible(a, s->elems[0])) return false;
+  if (!kl_custom_are_matrices(a, t) || !kl_shape_compatible(a, s->elems[0])) return false;
   int64_t m = a->dims[a->rank - 2], n = a->dims[a->rank - 1];
   return are_taus(s->elems[1], a, m < n ? m : n);
 }
@@ -102,22 +101,20 @@ static bool is_geqrf(const kl_comp *c, const kl_instr *in, kl_dtype t) {
 static bool is_orgqr(const kl_comp *c, const kl_instr *in, kl_dtype t) {
   if (in->noperands != 2) return false;
   const kl_shape *a = kl_operand(c, in, 0)->shape, *taus = kl_operand(c, in, 1)->shape;
-  if (!are_matrices(a, t) || !kl_shape_compatible(a, in->shape) || !kl_shape_is_array(taus) || !taus->rank)
+  if (!kl_custom_are_matrices(a, t) || !kl_shape_compatible(a, in->shape) || !kl_shape_is_array(taus) || !taus->rank)
     return false;
   int64_t k = taus->dims[taus->rank - 1], n = a->dims[a->rank - 1];
   return are_taus(taus, a, k) && k <= n && n <= a->dims[a->rank - 2];
 }
 
-// A number of each matrix.
-static bool is_info(const kl_shape *s, const kl_shape *matrices) {
-  return s->dtype == KILN_S32 && s->rank == matrices->rank - 2 && same_dims(s->rank, s->dims, matrices->dims);
+bool kl_custom_is_info(const kl_shape *s, const kl_shape *matrices) {
+  return s->dtype == KILN_S32 && s->rank == matrices->rank - 2 && kl_custom_same_dims(s->rank, s->dims, matrices->dims);
 }
 
-// Lists of `n` real numbers, one for each matrix.
-static bool are_values(const kl_shape *s, const kl_shape *matrices, int64_t n) {
+bool kl_custom_are_values(const kl_shape *s, const kl_shape *matrices, int64_t n) {
   kl_dtype t = matrices->dtype, part = kl_is_complex(t) ? kl_info(t)->part : t;
   return kl_shape_is_array(s) && !s->dynamic && s->dtype == part && s->rank == matrices->rank - 1 &&
-         same_dims(s->rank - 1, s->dims, matrices->dims) && s->dims[s->rank - 1] == n;
+         kl_custom_same_dims(s->rank - 1, s->dims, matrices->dims) && s->dims[s->rank - 1] == n;
 }
 
 // Elements of a matrix have numbers that an s32 has.
@@ -129,15 +126,17 @@ static bool is_eigh(const kl_comp *c, const kl_instr *in, kl_dtype t) {
   if (in->noperands != 1 || s->dtype != KILN_TUPLE || s->nelems != 3) return false;
   const kl_shape *a = kl_operand(c, in, 0)->shape;
   return are_square(a, t) && a->dims[a->rank - 1] <= MOST_ORDER && kl_shape_compatible(a, s->elems[0]) &&
-         are_values(s->elems[1], a, a->dims[a->rank - 1]) && is_info(s->elems[2], a) && attributes(in, &more);
+         kl_custom_are_values(s->elems[1], a, a->dims[a->rank - 1]) && kl_custom_is_info(s->elems[2], a) &&
+         attributes(in, &more);
 }
 
 static bool is_permutation(const kl_comp *c, const kl_instr *in) {
   if (in->noperands != 1) return false;
   const kl_shape *a = kl_operand(c, in, 0)->shape, *s = in->shape;
   return kl_shape_is_array(a) && kl_shape_is_array(s) && a->rank > 0 && a->rank == s->rank && !a->dynamic &&
-         !s->dynamic && a->dtype == KILN_S32 && s->dtype == KILN_S32 && same_dims(a->rank - 1, a->dims, s->dims) &&
-         a->dims[a->rank - 1] <= s->dims[s->rank - 1] && s->dims[s->rank - 1] < INT32_MAX;
+         !s->dynamic && a->dtype == KILN_S32 && s->dtype == KILN_S32 &&
+         kl_custom_same_dims(a->rank - 1, a->dims, s->dims) && a->dims[a->rank - 1] <= s->dims[s->rank - 1] &&
+         s->dims[s->rank - 1] < INT32_MAX;
 }
 
 bool kl_custom_fits_lapack(const kl_comp *c, const kl_instr *in, kl_custom kind, kl_dtype t) {
@@ -149,6 +148,7 @@ bool kl_custom_fits_lapack(const kl_comp *c, const kl_instr *in, kl_custom kind,
   case KL_CUSTOM_GEQRF: return is_geqrf(c, in, t);
   case KL_CUSTOM_ORGQR: return is_orgqr(c, in, t);
   case KL_CUSTOM_EIGH: return is_eigh(c, in, t);
+  case KL_CUSTOM_SVD: return kl_custom_fits_svd(c, in, t);
   default: return false;
   }
 }

@@ -14,6 +14,13 @@ kl_str kl_custom_config(const kl_instr *in);
 
 // Has a call what a routine of LAPACK of this kind takes and gives, of type t (TUPLE: of its operand's)? (lapack.c)
 bool kl_custom_fits_lapack(const kl_comp *c, const kl_instr *in, kl_custom kind, kl_dtype t);
+bool kl_custom_fits_svd(const kl_comp *c, const kl_instr *in, kl_dtype t); // (svd.c)
+// Matrices of type t, whose rows and columns an s32 counts; an s32 of each matrix; lists of `n` real numbers, one for
+// each matrix; n dimensions.
+bool kl_custom_are_matrices(const kl_shape *s, kl_dtype t);
+bool kl_custom_is_info(const kl_shape *s, const kl_shape *matrices);
+bool kl_custom_are_values(const kl_shape *s, const kl_shape *matrices, int64_t n);
+bool kl_custom_same_dims(uint32_t n, const int64_t *a, const int64_t *b);
 
 // An entry of a dictionary as MLIR writes it, {diag = 78 : ui8, uplo = 76 : ui8}, and the two values that it may have,
 // letters or truths (1 and 0): for 0 and for 1.

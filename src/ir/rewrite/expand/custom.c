@@ -15,7 +15,8 @@ static bool takes(const kiln_module *m, const kl_comp *c, const kl_instr *in) {
   case KL_CUSTOM_PERMUTATION:
   case KL_CUSTOM_GEQRF:
   case KL_CUSTOM_ORGQR:
-  case KL_CUSTOM_EIGH: return true;
+  case KL_CUSTOM_EIGH:
+  case KL_CUSTOM_SVD: return true;
   case KL_CUSTOM_TOPK: return kl_custom_topk(m, in, &largest);
   default: return false;
   }
@@ -30,6 +31,12 @@ static void computations(kl_graph *g, const kl_comp *c, const kl_instr *in) {
   case KL_CUSTOM_GEQRF:
   case KL_CUSTOM_ORGQR: kl_expand_qr_computations(g, c, in); break;
   case KL_CUSTOM_EIGH: kl_expand_eigh_computations(g, kl_operand(c, in, 0)->shape); break;
+  case KL_CUSTOM_SVD: {
+    kl_svd form;
+    kl_custom_svd(in, &form);
+    kl_expand_svd_computations(g, kl_operand(c, in, 0)->shape, &form, in->shape);
+    break;
+  }
   default: break;
   }
 }
@@ -81,6 +88,12 @@ static uint32_t write_eigh(const kl_expansion *x) {
   return kl_expand_eigh(x->g, x->operands[0], more.lower, x->in->shape);
 }
 
+static uint32_t write_svd(const kl_expansion *x) {
+  kl_svd form;
+  kl_custom_svd(x->in, &form);
+  return kl_expand_svd(x->g, x->operands[0], &form, x->in->shape);
+}
+
 static uint32_t write(const kl_expansion *x) {
   const kl_shape *s = x->in->shape;
   if (kl_custom_is_library(kl_custom_named(x->in))) return kl_expand_library(x);
@@ -93,6 +106,7 @@ static uint32_t write(const kl_expansion *x) {
   case KL_CUSTOM_GEQRF: return kl_expand_geqrf(x->g, x->operands[0]);
   case KL_CUSTOM_ORGQR: return kl_expand_orgqr(x->g, x->operands[0], x->operands[1]);
   case KL_CUSTOM_EIGH: return write_eigh(x);
+  case KL_CUSTOM_SVD: return write_svd(x);
   // Who allocates a buffer and reads it without writing gets zeros.
   default: return kl_graph_bits(x->g, s->dtype, (uint64_t[2]){0, 0}, s->rank, s->dims);
   }

@@ -97,7 +97,7 @@ static uint32_t any_left(kl_graph *g, uint32_t a) {
   return kl_graph_reduce(g, is_left(g, a), 0, KL_COMBINE_OR);
 }
 
-static uint32_t sweep(kl_graph *g, const int64_t *sizes, uint32_t *parts) {
+static uint32_t sweep(kl_graph *g, uint32_t *parts) {
   uint32_t state[] = {kl_graph_number(g, KILN_S32, 0, 0, NULL), parts[MATRIX], parts[VECTORS]};
   uint32_t end = kl_graph_while(g, kl_graph_tuple(g, 1 + PARTS, state));
   for (uint32_t i = 0; i < PARTS; i++) parts[i] = kl_graph_element(g, end, 1 + i);
@@ -117,7 +117,7 @@ void kl_expand_eigh_computations(kl_graph *g, const kl_shape *s) {
   kl_graph_combiner(g, KL_COMBINE_MAX, KILN_S32);
   kl_graph_combiner(g, KL_COMBINE_OR, KILN_PRED);
   kl_loop_over_columns(g, columns_of(o), kl_shape_tuple(g->m, 1 + PARTS, round), write_round);
-  kl_add_sweeps(g, kl_sweeps_of(g, PARTS, parts), NULL, sweep);
+  kl_add_sweeps(g, kl_sweeps_of(g, PARTS, parts), sweep);
 }
 
 // --- results --------------------------------------------------------------------------------------------------------

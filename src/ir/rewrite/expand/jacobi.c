@@ -150,7 +150,7 @@ const kl_shape *kl_sweeps_of(kl_graph *g, uint32_t n, const kl_shape *const *par
   return kl_shape_tuple(g->m, n + 2, all);
 }
 
-void kl_add_sweeps(kl_graph *g, const kl_shape *state, const int64_t *sizes, kl_sweep *sweep) {
+void kl_add_sweeps(kl_graph *g, const kl_shape *state, kl_sweep *sweep) {
   uint32_t n = (uint32_t)state->nelems - 2, all[MOST_PARTS + 2];
   if (kl_graph_loop(g, state)) return;
   kl_graph_begin(g);
@@ -162,7 +162,7 @@ void kl_add_sweeps(kl_graph *g, const kl_shape *state, const int64_t *sizes, kl_
   now = kl_graph_parameter(g, 0, state, "state");
   for (uint32_t i = 0; i <= n; i++) all[i] = kl_graph_element(g, now, i);
   all[0] = kl_graph_with(g, KL_OP_ADD, all[0], 1);
-  all[n + 1] = sweep(g, sizes, all + 1);
+  all[n + 1] = sweep(g, all + 1);
   kl_graph_add_loop(g, state, condition, kl_graph_end(g, "sweep", kl_graph_tuple(g, n + 2, all)));
 }
 

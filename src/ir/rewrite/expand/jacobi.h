@@ -59,8 +59,8 @@ uint32_t kl_phases_of(kl_graph *g, uint32_t a);
 
 // Adds the loop of sweeps that carries (s32 number, parts .., pred whether there is one more), if it is not there.
 // `sweep` makes the parts of what `parts` has, and says whether more is to be done.
-typedef uint32_t kl_sweep(kl_graph *g, const int64_t *sizes, uint32_t *parts);
-void kl_add_sweeps(kl_graph *g, const kl_shape *state, const int64_t *sizes, kl_sweep *sweep);
+typedef uint32_t kl_sweep(kl_graph *g, uint32_t *parts);
+void kl_add_sweeps(kl_graph *g, const kl_shape *state, kl_sweep *sweep);
 const kl_shape *kl_sweeps_of(kl_graph *g, uint32_t n, const kl_shape *const *parts);
 // Runs it on parts, which become what it leaves.
 void kl_run_sweeps(kl_graph *g, uint32_t n, uint32_t *parts, uint32_t more);

@@ -112,15 +112,20 @@ static kl_columns columns_of(const kl_shape *matrix, const kl_shape *taus) {
   return z;
 }
 
-void kl_expand_qr_computations(kl_graph *g, const kl_comp *c, const kl_instr *in) {
-  const kl_shape *s = kl_operand(c, in, 0)->shape;
-  bool product = kl_custom_named(in) == KL_CUSTOM_ORGQR;
-  kl_columns z = columns_of(s, product ? kl_operand(c, in, 1)->shape : NULL);
+void kl_expand_qr_loop(kl_graph *g, const kl_shape *s, int64_t steps, bool product) {
+  kl_columns z = kl_columns_of(s);
   kl_dtype part = kl_is_complex(s->dtype) ? kl_info(s->dtype)->part : s->dtype;
+  z.steps = steps;
   kl_graph_combiner(g, KL_COMBINE_ADD, s->dtype);
   kl_graph_combiner(g, KL_COMBINE_ADD, part);
   kl_graph_combiner(g, KL_COMBINE_MAX, part);
   kl_loop_over_columns(g, z, state_of(g, s->dtype, z, product), product ? write_round_of_product : write_round);
+}
+
+void kl_expand_qr_computations(kl_graph *g, const kl_comp *c, const kl_instr *in) {
+  const kl_shape *s = kl_operand(c, in, 0)->shape;
+  bool product = kl_custom_named(in) == KL_CUSTOM_ORGQR;
+  kl_expand_qr_loop(g, s, columns_of(s, product ? kl_operand(c, in, 1)->shape : NULL).steps, product);
 }
 
 uint32_t kl_expand_geqrf(kl_graph *g, uint32_t a) {

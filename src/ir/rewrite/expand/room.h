@@ -45,9 +45,15 @@ void kl_expand_lu_computations(kl_graph *g, const kl_comp *c, const kl_instr *in
 uint32_t kl_expand_geqrf(kl_graph *g, uint32_t a);
 uint32_t kl_expand_orgqr(kl_graph *g, uint32_t a, uint32_t taus);
 void kl_expand_qr_computations(kl_graph *g, const kl_comp *c, const kl_instr *in);
+// The loop that decomposes matrices of this shape, or that multiplies so many reflections of their columns.
+void kl_expand_qr_loop(kl_graph *g, const kl_shape *s, int64_t steps, bool product);
 // (V, w, info) of the matrices' named triangle, as a call gives them; its computations (eigh.c).
 uint32_t kl_expand_eigh(kl_graph *g, uint32_t a, bool lower, const kl_shape *results);
 void kl_expand_eigh_computations(kl_graph *g, const kl_shape *s);
+// What a call gives that decomposes matrices into singular values and vectors, in this form (svd.c).
+struct kl_svd;
+uint32_t kl_expand_svd(kl_graph *g, uint32_t a, const struct kl_svd *form, const kl_shape *results);
+void kl_expand_svd_computations(kl_graph *g, const kl_shape *s, const struct kl_svd *form, const kl_shape *results);
 
 extern const kl_expander kl_expand_rng, kl_expand_random, kl_expand_norm, kl_expand_ragged, kl_expand_custom,
     kl_expand_size, kl_expand_pieces;
