@@ -129,7 +129,8 @@
 // follows it. Operands that should agree have the least of their sizes. get-dimension-size gives the size. Where more
 // elements are wanted than there are (a result of the computation, a larger size that is set later, the one element of
 // a slice, a window of dynamic-slice or gather), they are 0; of an update, and of padding that takes off elements, only
-// as much counts as there is. What would have other sizes than its type allows is refused.
+// as much counts as there is. A transform goes over as many points. What would have other sizes than its type
+// allows is refused.
 //   scaled-dot takes (lhs, rhs, lhs scale, rhs scale); each operand is first multiplied by its scale in the wider type
 // of both, bf16 at least. Rows of a ragged-dot behind the last group are 0.
 #ifndef KL_EVAL_H

@@ -380,8 +380,18 @@ static void adapt(const sized *x, kl_instr *in, adapted *to) {
     in->slice = slice;
   }
   bool conv = in->op == KL_OP_CONVOLUTION && in->more->conv;
-  if (in->op != KL_OP_DYNAMIC_SLICE && in->op != KL_OP_GATHER && in->op != KL_OP_TOPK && !conv) return;
+  bool fft = in->op == KL_OP_FFT;
+  if (in->op != KL_OP_DYNAMIC_SLICE && in->op != KL_OP_GATHER && in->op != KL_OP_TOPK && !conv && !fft) return;
   *more = *in->more;
+  if (fft) { // as many points; how many real numbers a part of a spectrum is of, nobody knows
+    for (uint32_t i = 0; i < more->sizes.n && i < KILN_MAX_RANK; i++) {
+      bool half = more->fft == KL_IRFFT && i + 1 == more->sizes.n;
+      sizes[i] = half || more->sizes.n > s->rank ? more->sizes.p[i] : s->dims[s->rank - more->sizes.n + i];
+    }
+    more->sizes.p = sizes;
+    in->more = more;
+    return;
+  }
   if (conv) { // windows as large as the kernel
     for (uint32_t d = 0; d < more->nwindow && d < more->conv->n; d++) {
       to->window[d] = more->window[d];

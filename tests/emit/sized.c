@@ -163,6 +163,23 @@ static const char *const cases[] = {
     "d = s32[300] scatter(y, z, q), update_window_dims={}, inserted_window_dims={0}, "
     "scatter_dims_to_operand_dims={0}, index_vector_dim=1, indices_are_sorted=true, unique_indices=true, to_apply=plus "
     "ROOT r = (s32[<=7], s32[7], s32[300]) tuple(b, c, d)",
+    // Transforms of as many points, of complex and real numbers, both ways, along one dimension of several and more.
+    "p = c64[3,7] parameter(2) a = c64[3,<=7] set-dimension-size(p, n), dimensions={1} "
+    "b = c64[<=3,<=7] set-dimension-size(a, m), dimensions={0} c = c64[3,<=7] fft(a), fft_type=FFT, fft_length={7} "
+    "d = c64[<=3,<=7] fft(b), fft_type=IFFT, fft_length={3,7} q = f64[2,7,6] parameter(3) "
+    "e = f64[2,7,<=6] set-dimension-size(q, n), dimensions={2} g = f64[2,<=7,<=6] set-dimension-size(e, m), "
+    "dimensions={1} h = c128[2,<=7,<=4] fft(g), fft_type=RFFT, fft_length={7,6} "
+    "i = c128[2,<=7,4] fft(f), fft_type=RFFT, fft_length={7,6} f = f64[2,<=7,6] set-dimension-size(q, m), "
+    "dimensions={1} x = c128[2,7,4] parameter(4) y = c128[<=2,7,4] set-dimension-size(x, n), dimensions={0} "
+    "z = c128[<=2,<=7,4] set-dimension-size(y, m), dimensions={1} "
+    "w = f64[<=2,<=7,6] fft(z), fft_type=IRFFT, fft_length={7,6} "
+    "j = f64[<=2,7,6] fft(y), fft_type=IRFFT, fft_length={6} k = s32[] get-dimension-size(h), dimensions={2} "
+    "ROOT r = (c64[3,<=7], c64[<=3,<=7], c128[2,<=7,<=4], c128[2,<=7,4], f64[<=2,<=7,6], f64[<=2,7,6], s32[]) "
+    "tuple(c, d, h, i, w, j, k)",
+    "p = c64[150] parameter(2) q = f32[150] parameter(3) f = s32[] constant(21) l = s32[] multiply(n, f) "
+    "a = c64[<=150] set-dimension-size(p, l), dimensions={0} b = f32[<=150] set-dimension-size(q, l), dimensions={0} "
+    "c = c64[<=150] fft(a), fft_type=FFT, fft_length={150} d = c64[<=76] fft(b), fft_type=RFFT, fft_length={150} "
+    "ROOT r = (c64[<=150], c64[<=76]) tuple(c, d)",
 };
 
 static const char computations[] =

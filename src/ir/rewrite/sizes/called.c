@@ -66,13 +66,15 @@ static bool scans_sizes(const kiln_module *m, const kl_comp *c, const kl_instr *
   return any && kl_size_is_told(&m->comp[in->called[0]], carries);
 }
 
-// A batch norm whose sums are over fewer elements: its type of sums.
+// A batch norm or a transform that becomes sums over what is there: their type.
 static bool sums_sizes(const kl_comp *c, const kl_instr *in, kl_dtype *t) {
-  if (kl_op_table[in->op].kind != KL_KIND_BATCH_NORM || in->op == KL_OP_BATCH_NORM_INFERENCE) return false;
+  bool norm = kl_op_table[in->op].kind == KL_KIND_BATCH_NORM && in->op != KL_OP_BATCH_NORM_INFERENCE;
+  if (!norm && in->op != KL_OP_FFT) return false;
   bool any = false;
   for (uint32_t k = 0; k < in->noperands; k++)
     for (uint32_t d = 0; d < kl_operand(c, in, k)->shape->rank; d++) any |= is_dynamic(c, in, k, d);
-  *t = kl_norm_steps(kl_operand(c, in, 0)->shape->dtype);
+  *t = kl_operand(c, in, 0)->shape->dtype;
+  *t = norm ? kl_norm_steps(*t) : *t == KILN_F64 || *t == KILN_C128 ? KILN_C128 : KILN_C64;
   return any;
 }
 
@@ -122,8 +124,7 @@ kl_size_called kl_size_make_called(kl_sizing *z, const kiln_module *from, const 
     for (uint32_t k = 0; live->comp[i] && k < from->comp[i].ninstr; k++) {
       const kl_instr *in = &from->comp[i].instr[k];
       make_for(z, from, &from->comp[i], in, orders, reducers, &steps);
-      bool first = kl_op_table[in->op].kind == KL_KIND_BATCH_NORM;
-      while (made < g->m->ncomp - n) behind[made++] = first ? KL_GRAPH_FIRST : in->called[0];
+      while (made < g->m->ncomp - n) behind[made++] = in->ncalled ? in->called[0] : KL_GRAPH_FIRST;
     }
   return (kl_size_called){orders, reducers, steps, behind};
 }

@@ -201,16 +201,6 @@ static uint32_t pad(kl_sizing *z) {
 
 // --- along one dimension ---------------------------------------------------------------------------------------------
 
-// Transforms, orders: what goes on in the last `last` dimensions, or in dimension `one`, needs all of these.
-static uint32_t batches(kl_sizing *z, uint32_t last, int64_t one) {
-  for (uint32_t k = 0; k < z->in->noperands; k++)
-    for (uint32_t d = 0; d < z->shapes[k]->rank; d++)
-      if (kl_is_sized(z, k, d) && (d == one || d + last >= z->shapes[k]->rank))
-        return kl_size_refuse(z, "dynamic dimensions beside those that it works along");
-  same_places(z, -1);
-  return kl_size_keep(z);
-}
-
 // What lies beyond the size comes last: whether it does is the first key.
 static uint32_t sort(kl_sizing *z) {
   const kl_instr *in = z->in;
@@ -218,8 +208,8 @@ static uint32_t sort(kl_sizing *z) {
   uint32_t dim = (uint32_t)in->dims[0], n = in->noperands, size = KL_WHOLE;
   const kl_shape *s = z->shapes[0];
   for (uint32_t k = 0; k < n; k++) size = kl_size_least(z, size, kl_extent(z, k, dim));
-  if (size == KL_WHOLE) return batches(z, 0, -1);
   same_places(z, -1);
+  if (size == KL_WHOLE) return kl_size_keep(z);
   uint32_t *values = KL_NEW_N(&z->g->scratch, uint32_t, n + 1), called = z->called->orders[in->called[0]] - 1;
   const kl_shape **shapes = KL_NEW_N(&z->g->scratch, const kl_shape *, n + 1);
   uint32_t at = kl_graph_iota(z->g, KILN_S32, s->rank, s->dims, dim);
@@ -251,7 +241,7 @@ static uint32_t topk(kl_sizing *z) {
   const kl_shape *s = z->shapes[0];
   uint32_t dim = s->rank - 1, size = kl_extent(z, 0, dim), values[2];
   kl_extents x;
-  if (size == KL_WHOLE) return batches(z, 1, -1);
+  if (size == KL_WHOLE) return same_places(z, dim), kl_size_keep(z);
   for (uint32_t d = 0; d < KILN_MAX_RANK; d++) x.of[d] = d == dim ? size : KL_WHOLE;
   uint64_t bits[2] = {last_of(s->dtype, z->in->more->largest), 0};
   z->values[0] = kl_size_mask(z, z->values[0], &x, kl_graph_bits(z->g, s->dtype, bits, 0, NULL));
@@ -331,7 +321,7 @@ uint32_t kl_size_op(kl_sizing *z) {
   case KL_KIND_SORT: return sort(z);
   case KL_KIND_SCAN: return kl_size_scan(z);
   case KL_KIND_TOPK: return topk(z);
-  case KL_KIND_FFT: return batches(z, in->more->sizes.n, -1);
+  case KL_KIND_FFT: return kl_size_fft(z);
   case KL_KIND_CHOLESKY:
   case KL_KIND_TRIANGULAR_SOLVE:
   case KL_KIND_BATCH_NORM: return kl_size_whole_op(z);

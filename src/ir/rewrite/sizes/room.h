@@ -125,6 +125,7 @@ uint32_t kl_size_op(kl_sizing *z);
 uint32_t kl_size_fold(kl_sizing *z);        // fold.c: reduce, reduce-window, select-and-scatter, dot
 uint32_t kl_size_convolution(kl_sizing *z); // windows.c
 uint32_t kl_size_scan(kl_sizing *z);        // scans.c
+uint32_t kl_size_fft(kl_sizing *z);         // transforms.c
 uint32_t kl_size_whole_op(kl_sizing *z);    // wholes.c: cholesky, triangular-solve, batch norms
 uint32_t kl_size_placed(kl_sizing *z);      // places.c: dynamic-slice, dynamic-update-slice, gather
 uint32_t kl_size_scatter(kl_sizing *z);     // scatters.c
