@@ -187,6 +187,17 @@ static const row rows[] = {
     {"a = f32[2,2,2] parameter(0) b = f32[2,0,6] parameter(1) ", "(f32[3,2,6], u8[0]) custom-call(a, b), window={size=3}, dim_labels=b0f_0io->b0f",
      "__cudnn$convBackwardFilter", NO_MORE, "0", "z = f32[] constant(0) r0 = f32[3,2,6] broadcast(z), dimensions={} "},
 
+    // --- sorts ---
+    {"a = s8[3,40] parameter(0) ", "(s8[3,40], u8[77]) custom-call(a)", "xla.gpu.ext.cub_sort_keys", "{descending = true, batch_size = 3 : i64}", "0",
+     "r0 = s8[3,40] sort(a), dimensions={1}, to_apply=more "},
+    {"a = u8[90] parameter(0) b = f32[90] parameter(1) ", "(u8[90], f32[90], u8[77]) custom-call(a, b), api_version=API_VERSION_TYPED_FFI",
+     "xla.gpu.ext.cub_sort_pairs", "{batch_size = 1 : i64, descending = false}", "01",
+     "t = (u8[90], f32[90]) sort(a, b), dimensions={0}, is_stable=true, to_apply=less "
+     "r0 = u8[90] get-tuple-element(t), index=0 r1 = f32[90] get-tuple-element(t), index=1 "},
+    {"a = f32[70] parameter(0) ", "(f32[70], u8[1]) custom-call(a)", "__cub$DeviceRadixSort", "{\"descending\":false}", "0",
+     "r0 = f32[70] sort(a), dimensions={0}, to_apply=total "},
+    {"a = s64[0] parameter(0) ", "(s64[0], u8[1]) custom-call(a)", "__cub$DeviceRadixSort", "{}", "0", "r0 = s64[0] copy(a) "},
+
     // --- others ---
     {"a = f32[2,3,3] parameter(0) b = f32[2,4,3] parameter(1) ", "(f32[2,4,3], s8[32]) custom-call(a, b)", "__cublas$triangularSolve",
      "{\"left_side\":false,\"lower\":true,\"unit_diagonal\":true,\"transpose_a\":\"TRANSPOSE\"}", "0",
@@ -222,8 +233,12 @@ static void put_root(kl_sb *b, const row *r, const char *name) {
 }
 
 static void put_head(kl_sb *b, const row *r) {
-  kl_sb_puts(b,
-             "HloModule fusion\nmax { a = f32[] parameter(0) b = f32[] parameter(1) ROOT m = f32[] maximum(a, b) }\n");
+  kl_sb_puts(b, "HloModule fusion\nmax { a = f32[] parameter(0) b = f32[] parameter(1) ROOT m = f32[] maximum(a, b) }\n"
+                "more { a = s8[] parameter(0) b = s8[] parameter(1) ROOT r = pred[] compare(a, b), direction=GT }\n"
+                "less { a = u8[] parameter(0) b = u8[] parameter(1) x = f32[] parameter(2) y = f32[] parameter(3) "
+                "ROOT r = pred[] compare(a, b), direction=LT }\n"
+                "total { a = f32[] parameter(0) b = f32[] parameter(1) "
+                "ROOT r = pred[] compare(a, b), direction=LT, type=TOTALORDER }\n");
   kl_sbf(b, "ENTRY e {\n  %s\n  ", r->params);
 }
 
@@ -373,6 +388,12 @@ static const struct {
     {"f32[7,3] custom-call(a, b), custom_call_target=\"__cublas$triangularSolve\", "
      "backend_config={\"transpose_a\":\"TURN\"}",
      "expected NO_TRANSPOSE, TRANSPOSE or ADJOINT as transpose_a, found \"TURN\""},
+    {"(f32[9], u8[4]) custom-call(c), custom_call_target=\"xla.gpu.ext.cub_sort_keys\", backend_config={descending = "
+     "2}",
+     "expected an object in JSON"},
+    {"(f32[9], f32[7,3]) custom-call(c, b), custom_call_target=\"xla.gpu.ext.cub_sort_pairs\", "
+     "backend_config={descending = true}",
+     "expected keys"},
     {"(u32[3], u32[3]) custom-call(c, c, c, c), custom_call_target=\"cu_threefry2x32_ffi\", backend_config={}",
      "expected four arrays of u32"},
 };

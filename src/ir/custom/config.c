@@ -53,3 +53,17 @@ bool kl_custom_read_entries(kl_str config, const kl_custom_entry *e, unsigned n,
   }
   return take(&config, "}") && config.n == 0 && found == (1u << n) - 1;
 }
+
+bool kl_custom_read_truth(kl_str config, const char *name, bool *out) {
+  if (!take(&config, "{")) return false;
+  for (bool more = true; more; more = take(&config, ",")) {
+    kl_str own = take_name(&config);
+    if (!take(&config, "=")) return false;
+    kl_str v = take_name(&config);
+    if (take(&config, ":")) take_name(&config);
+    if (!kl_str_is(own, name)) continue;
+    *out = kl_str_is(v, "true");
+    return *out || kl_str_is(v, "false");
+  }
+  return false;
+}

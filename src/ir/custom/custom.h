@@ -38,6 +38,7 @@ typedef enum kl_custom {
   KL_CUSTOM_CONV_KERNEL, // and to its kernel
   KL_CUSTOM_CONV_BIAS,   // one that has a bias, or a side input
   KL_CUSTOM_SOLVE,       // triangular-solve, beside memory
+  KL_CUSTOM_SORT,        // stable, along the last dimension: of keys, or of keys and what goes with them
   KL_CUSTOM_THREE_FRY,   // JAX's block cipher: (keys, counters) of two words each -> two words
 } kl_custom;
 
@@ -113,6 +114,7 @@ typedef struct kl_gemm {
 // Reads calls of the kinds GEMM and GEMM_F8, and CONV and its kin. False: they are not what they should be.
 bool kl_custom_gemm(const kl_comp *c, const kl_instr *in, kl_gemm *out);
 bool kl_custom_conv(const kl_comp *c, const kl_instr *in, kl_after *out);
+bool kl_custom_sort(const kl_instr *in, bool *descending);
 bool kl_custom_solve(const kl_instr *in, kl_more *out); // what the attributes of triangular-solve say
 
 #endif

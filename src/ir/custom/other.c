@@ -39,6 +39,28 @@ static bool is_solve(const kl_comp *c, const kl_instr *in, kl_fault *f) {
   return fits || kl_faulty(f, "expected square matrices of the result's type, batches and order", (kl_str){0});
 }
 
+// --- sorts ----------------------------------------------------------------------------------------------------------
+
+// {descending = false, batch_size = 1 : i64}, or JSON in older modules.
+static bool read_sort(const kl_instr *in, bool *descending, kl_fault *f) {
+  kl_json config;
+  if (kl_custom_read_truth(kl_custom_config(in), "descending", descending)) return true;
+  const char *expected = "expected true or false as descending";
+  return kl_xla_config(in, "sort_options", &config, f) && kl_xla_truth(config, "descending", descending, expected, f);
+}
+
+static bool is_sort(const kl_comp *c, const kl_instr *in, kl_fault *f) {
+  bool spare, descending, fits = in->noperands == 1 || in->noperands == 2;
+  const kl_shape *to = kl_xla_result(in, in->noperands, &spare), *s = in->shape;
+  for (uint32_t i = 0; fits && to && i < in->noperands; i++) {
+    const kl_shape *a = shape(c, in, i), *r = s->dtype == KILN_TUPLE ? s->elems[i] : s;
+    fits = kl_xla_is_array(a) && kl_shape_compatible(a, r) && kl_shape_same_dims(a, to) && a->rank > 0;
+  }
+  if (!fits || !to || !(kl_is_int(to->dtype) || kl_is_float(to->dtype)))
+    return kl_faulty(f, "expected keys, maybe an array beside them, and results like these", (kl_str){0});
+  return read_sort(in, &descending, f);
+}
+
 // --- ThreeFry -------------------------------------------------------------------------------------------------------
 
 static bool is_three_fry(const kl_comp *c, const kl_instr *in, kl_fault *f) {
@@ -52,7 +74,16 @@ static bool is_three_fry(const kl_comp *c, const kl_instr *in, kl_fault *f) {
 }
 
 bool kl_xla_other(const kl_comp *c, const kl_instr *in, kl_fault *f) {
-  return kl_custom_named(in) == KL_CUSTOM_SOLVE ? is_solve(c, in, f) : is_three_fry(c, in, f);
+  switch (kl_custom_named(in)) {
+  case KL_CUSTOM_SOLVE: return is_solve(c, in, f);
+  case KL_CUSTOM_SORT: return is_sort(c, in, f);
+  default: return is_three_fry(c, in, f);
+  }
+}
+
+bool kl_custom_sort(const kl_instr *in, bool *descending) {
+  kl_fault f = {0};
+  return read_sort(in, descending, &f);
 }
 
 bool kl_custom_solve(const kl_instr *in, kl_more *more) {

@@ -31,6 +31,8 @@ typedef struct kl_custom_entry {
 } kl_custom_entry;
 // Which value each of n entries has. False: there is another entry, or another value, or one is missing. (config.c)
 bool kl_custom_read_entries(kl_str config, const kl_custom_entry *e, unsigned n, int *which);
+// The truth of this name in such a dictionary, whatever else it has. False: it has none. (config.c)
+bool kl_custom_read_truth(kl_str config, const char *name, bool *out);
 
 // Why a call is not what its target promises.
 typedef struct kl_fault {

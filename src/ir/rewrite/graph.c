@@ -111,6 +111,7 @@ void kl_graph_put_made(kl_graph *g, uint32_t n, const uint32_t *behind) {
       in->called = called;
     }
   for (kl_graph_loop_of *l = g->loops; l; l = l->next) l->condition = place[l->condition], l->body = place[l->body];
+  for (kl_graph_order_of *o = g->orders; o; o = o->next) o->comp = place[o->comp];
   for (int k = 0; k < KL_COMBINERS; k++)
     for (int t = 0; t < KILN_DTYPE_COUNT; t++)
       if (g->combiners[k][t]) g->combiners[k][t] = place[g->combiners[k][t] - 1] + 1;
@@ -134,6 +135,29 @@ uint32_t kl_graph_while(kl_graph *g, uint32_t state) {
   kl_instr in = {.op = KL_OP_WHILE, .shape = l->state, .ncalled = 2, .given = 3};
   in.called = kl_arena_dup(&g->m->arena, (uint32_t[]){l->condition, l->body}, 2 * sizeof *in.called);
   return emit(g, in, 1, &state);
+}
+
+static const kl_graph_order_of *comparator_of(const kl_graph *g, kl_dtype key, kl_dtype beside, bool descending) {
+  const kl_graph_order_of *o = g->orders;
+  while (o && !(o->key == key && o->beside == beside && o->descending == descending)) o = o->next;
+  return o;
+}
+
+void kl_graph_comparator(kl_graph *g, kl_dtype key, kl_dtype beside, bool descending) {
+  static const char *const names[] = {"a", "b", "x", "y"};
+  if (comparator_of(g, key, beside, descending)) return;
+  kl_graph_begin(g);
+  uint32_t p[4];
+  for (uint32_t i = 0; i < (beside == KILN_DTYPE_NONE ? 2 : 4); i++)
+    p[i] = kl_graph_parameter(g, i, kl_shape_array(g->m, i < 2 ? key : beside, 0, NULL), names[i]);
+  kl_instr in = {.op = KL_OP_COMPARE, .shape = kl_shape_array(g->m, KILN_PRED, 0, NULL), .given = 1};
+  in.direction = descending ? KL_GT : KL_LT;
+  if (kl_is_float(key)) in.compare_type = KL_CMP_TOTALORDER, in.given = 3;
+  uint32_t root = emit(g, in, 2, p);
+  kl_graph_order_of *o = KL_NEW(&g->scratch, kl_graph_order_of);
+  *o = (kl_graph_order_of){key, beside, descending, kl_graph_end(g, descending ? "descending" : "ascending", root),
+                           g->orders};
+  g->orders = o;
 }
 
 static uint32_t sum_of_pairs(kl_graph *g, const uint32_t *p) {
@@ -480,6 +504,20 @@ uint32_t kl_graph_triangular_solve(kl_graph *g, uint32_t a, uint32_t b, const kl
   kl_instr in = {
       .op = KL_OP_TRIANGULAR_SOLVE, .shape = like(g, b, kl_graph_shape(g, b)->dtype), .more = own, .given = 15};
   return emit(g, in, 2, (uint32_t[]){a, b});
+}
+
+uint32_t kl_graph_sort(kl_graph *g, uint32_t n, const uint32_t *values, bool descending) {
+  const kl_shape *s = kl_graph_shape(g, values[0]), *other = n > 1 ? kl_graph_shape(g, values[1]) : NULL;
+  const kl_graph_order_of *o = comparator_of(g, s->dtype, other ? other->dtype : KILN_DTYPE_NONE, descending);
+  kl_more *more = KL_NEW(&g->m->arena, kl_more);
+  *more = kl_no_more;
+  more->is_stable = true;
+  int64_t last = s->rank - 1;
+  kl_instr in = {.op = KL_OP_SORT, .shape = s, .more = more, .ndims = 1, .dims = keep(g, &last, 1), .given = 7};
+  if (other) in.shape = kl_shape_tuple(g->m, 2, (const kl_shape *[]){s, other});
+  in.ncalled = 1;
+  in.called = kl_arena_dup(&g->m->arena, &o->comp, sizeof o->comp);
+  return emit(g, in, n, values);
 }
 
 uint32_t kl_graph_topk(kl_graph *g, uint32_t a, int64_t k, bool largest) {

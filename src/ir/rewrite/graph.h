@@ -24,6 +24,14 @@ typedef struct kl_graph_loop_of {
   struct kl_graph_loop_of *next;
 } kl_graph_loop_of;
 
+// The comparator by which the least, or the largest, elements of a first array come first; a second one goes with it.
+typedef struct kl_graph_order_of {
+  kl_dtype key, beside; // NONE: there is no second one
+  bool descending;
+  uint32_t comp;
+  struct kl_graph_order_of *next;
+} kl_graph_order_of;
+
 typedef struct kl_graph {
   kl_ctx *cx;
   kiln_module *m; // a fork
@@ -33,6 +41,7 @@ typedef struct kl_graph {
   kl_span span;
   uint32_t combiners[KL_COMBINERS][KILN_DTYPE_COUNT]; // computations + 1; 0: not made yet
   kl_graph_loop_of *loops;
+  kl_graph_order_of *orders;
 } kl_graph;
 
 // Makes the computation, if it is not there. Not while another is open.
@@ -40,6 +49,8 @@ void kl_graph_combiner(kl_graph *g, kl_combiner what, kl_dtype t);
 // The loop that carries this, or NULL; and adds one. Not while a computation is open.
 const kl_graph_loop_of *kl_graph_loop(const kl_graph *g, const kl_shape *state);
 void kl_graph_add_loop(kl_graph *g, const kl_shape *state, uint32_t condition, uint32_t body);
+// Makes that comparator, if it is not there; floats are in their total order. Not while a computation is open.
+void kl_graph_comparator(kl_graph *g, kl_dtype key, kl_dtype beside, bool descending);
 // Begins and ends a computation; its number. The name is like this.
 void kl_graph_begin(kl_graph *g);
 uint32_t kl_graph_end(kl_graph *g, const char *name, uint32_t root);
@@ -111,6 +122,8 @@ uint32_t kl_graph_convolution(kl_graph *g, uint32_t a, uint32_t b, const kl_more
 // Of square matrices; of the more of a triangular-solve, what its own attributes say.
 uint32_t kl_graph_cholesky(kl_graph *g, uint32_t a, bool lower);
 uint32_t kl_graph_triangular_solve(kl_graph *g, uint32_t a, uint32_t b, const kl_more *more);
+// Stable, along the last dimension, by the first of one or two arrays, whose order there is: that array, or both.
+uint32_t kl_graph_sort(kl_graph *g, uint32_t n, const uint32_t *values, bool descending);
 uint32_t kl_graph_topk(kl_graph *g, uint32_t a, int64_t k, bool largest); // (values, s32 indices)
 // Over one dimension; the initial value is 0 or false.
 uint32_t kl_graph_reduce(kl_graph *g, uint32_t a, uint32_t dim, kl_combiner by);

@@ -202,14 +202,31 @@ static uint32_t write_conv(const kl_expansion *x) {
   return results(x, &a, kl_expand_conv(x, to, integers ? KILN_S32 : sum_type(&a, to->dtype)));
 }
 
+// Arrays, and memory beside them.
+static uint32_t beside_memory(kl_graph *g, const kl_shape *s, uint32_t n, const uint32_t *values) {
+  uint32_t all[3] = {values[0], n > 1 ? values[1] : 0};
+  if (s->dtype != KILN_TUPLE) return values[0];
+  if (s->nelems > n) all[n] = zeros(g, s->elems[n]);
+  return kl_graph_tuple(g, s->nelems, all);
+}
+
 static uint32_t write_solve(const kl_expansion *x) {
-  const kl_shape *s = x->in->shape;
   kl_more more;
   kl_custom_solve(x->in, &more);
   uint32_t solved = kl_graph_triangular_solve(x->g, x->operands[0], x->operands[1], &more);
-  if (s->dtype != KILN_TUPLE) return solved;
-  uint32_t all[2] = {solved, s->nelems > 1 ? zeros(x->g, s->elems[1]) : 0};
-  return kl_graph_tuple(x->g, s->nelems, all);
+  return beside_memory(x->g, x->in->shape, 1, &solved);
+}
+
+static uint32_t write_sort(const kl_expansion *x) {
+  uint32_t n = x->in->noperands, sorted[2];
+  bool descending = false;
+  kl_custom_sort(x->in, &descending);
+  sorted[0] = kl_graph_sort(x->g, n, x->operands, descending);
+  if (n > 1) {
+    sorted[1] = kl_graph_element(x->g, sorted[0], 1);
+    sorted[0] = kl_graph_element(x->g, sorted[0], 0);
+  }
+  return beside_memory(x->g, x->in->shape, n, sorted);
 }
 
 uint32_t kl_expand_library(const kl_expansion *x) {
@@ -217,6 +234,7 @@ uint32_t kl_expand_library(const kl_expansion *x) {
   case KL_CUSTOM_GEMM:
   case KL_CUSTOM_GEMM_F8: return write_gemm(x);
   case KL_CUSTOM_SOLVE: return write_solve(x);
+  case KL_CUSTOM_SORT: return write_sort(x);
   case KL_CUSTOM_THREE_FRY: {
     uint32_t words[2] = {x->operands[2], x->operands[3]};
     kl_expand_three_fry(x->g, x->operands, words);
@@ -230,4 +248,10 @@ void kl_expand_library_computations(kl_graph *g, const kl_comp *c, const kl_inst
   kl_gemm m;
   bool product = kl_custom_named(in) == KL_CUSTOM_GEMM || kl_custom_named(in) == KL_CUSTOM_GEMM_F8;
   if (product && kl_custom_gemm(c, in, &m) && m.after.most) kl_graph_combiner(g, KL_COMBINE_MAX, m.after.steps);
+  if (kl_custom_named(in) == KL_CUSTOM_SORT) {
+    bool descending = false;
+    kl_custom_sort(in, &descending);
+    kl_dtype beside = in->noperands > 1 ? kl_operand(c, in, 1)->shape->dtype : KILN_DTYPE_NONE;
+    kl_graph_comparator(g, kl_operand(c, in, 0)->shape->dtype, beside, descending);
+  }
 }
