@@ -180,9 +180,27 @@ static const char *const cases[] = {
     "a = c64[<=150] set-dimension-size(p, l), dimensions={0} b = f32[<=150] set-dimension-size(q, l), dimensions={0} "
     "c = c64[<=150] fft(a), fft_type=FFT, fft_length={150} d = c64[<=76] fft(b), fft_type=RFFT, fft_length={150} "
     "ROOT r = (c64[<=150], c64[<=76]) tuple(c, d)",
+    // Selections among what is there: overlapping windows, with padding, that see nothing, in two dimensions.
+    "p = f32[2,7] parameter(2) q = f32[2,3] parameter(3) a = f32[2,<=7] set-dimension-size(p, n), dimensions={1} "
+    "o = f32[] constant(0.5) z = s32[] constant(0) "
+    "ones = f32[2,7] broadcast(o), dimensions={} f = f32[2,<=7] set-dimension-size(ones, n), dimensions={1} "
+    "w = f32[2,<=3] reduce-window(f, o), window={size=1x3 stride=1x2}, to_apply=plus_floats "
+    "k = s32[] get-dimension-size(w), dimensions={1} u = f32[2,<=3] set-dimension-size(q, k), dimensions={1} "
+    "c = f32[2,<=7] select-and-scatter(a, u, o), window={size=1x3 stride=1x2}, select=ge, scatter=most "
+    "s = s32[7,6] parameter(4) v = s32[8,4] parameter(5) b = s32[<=7,6] set-dimension-size(s, n), dimensions={0} "
+    "e = s32[<=7,<=6] set-dimension-size(b, m), dimensions={1} "
+    "x = s32[<=8,<=4] reduce-window(e, z), window={size=2x3 stride=1x2 pad=1_1x2_1}, to_apply=plus "
+    "k0 = s32[] get-dimension-size(x), dimensions={0} k1 = s32[] get-dimension-size(x), dimensions={1} "
+    "y = s32[<=8,4] set-dimension-size(v, k0), dimensions={0} t = s32[<=8,<=4] set-dimension-size(y, k1), "
+    "dimensions={1} d = s32[<=7,<=6] select-and-scatter(e, t, z), window={size=2x3 stride=1x2 pad=1_1x2_1}, "
+    "select=less, scatter=plus ROOT r = (f32[2,<=7], s32[<=7,<=6]) tuple(c, d)",
 };
 
 static const char computations[] =
+    "most { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] maximum(a, b) }\n"
+    "plus_floats { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }\n"
+    "ge { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = pred[] compare(a, b), direction=GE }\n"
+    "less { a = s32[] parameter(0) b = s32[] parameter(1) ROOT r = pred[] compare(a, b), direction=LE }\n"
     "plus { a = s32[] parameter(0) b = s32[] parameter(1) ROOT r = s32[] add(a, b) }\n"
     "shorter { a = f32[<=7] parameter(0) m = s32[] parameter(1) b = f32[<=7] negate(a) "
     "ROOT r = f32[<=7] set-dimension-size(b, m), dimensions={0} }\n"

@@ -93,12 +93,14 @@ static bool folds_sizes(const kiln_module *m, const kl_comp *c, const kl_instr *
 
 // Makes what the op at hand asks for, if it is not there yet.
 static void make_for(kl_sizing *z, const kiln_module *from, const kl_comp *c, const kl_instr *in, uint32_t *orders,
-                     uint32_t *reducers, kl_size_step **steps) {
+                     uint32_t *reducers, uint32_t *picks, kl_size_step **steps) {
   kl_graph *g = z->g;
   kl_dtype t;
   uint32_t called = in->ncalled ? in->called[0] : 0;
   if (sorts_along_size(c, in) && !orders[called]) orders[called] = make_order(g, called) + 1;
   if (folds_sizes(from, c, in) && !reducers[called]) reducers[called] = make_reducer(g, called) + 1;
+  const kl_shape *first = in->noperands ? kl_operand(c, in, 0)->shape : NULL;
+  if (first && kl_size_picks(in, first) && !picks[called]) picks[called] = kl_size_make_pick(g, called) + 1;
   uint32_t carries = (uint32_t)in->more->carries;
   if (scans_sizes(from, c, in) && !kl_size_step_of(*steps, called, carries)) {
     kl_size_step *s = KL_NEW(&g->scratch, kl_size_step);
@@ -111,7 +113,7 @@ static void make_for(kl_sizing *z, const kiln_module *from, const kl_comp *c, co
 // Behind all computations, until these are whole. What takes the place of one stands behind that.
 kl_size_called kl_size_make_called(kl_sizing *z, const kiln_module *from, const kl_live *live) {
   kl_graph *g = z->g;
-  uint32_t n = from->ncomp, most = 2 * n + KILN_DTYPE_COUNT, made = 0;
+  uint32_t n = from->ncomp, most = 3 * n + KILN_DTYPE_COUNT, made = 0;
   kl_size_step *steps = NULL;
   for (uint32_t i = 0; i < n; i++)
     for (uint32_t k = 0; k < from->comp[i].ninstr; k++) most += from->comp[i].instr[k].op == KL_OP_SCAN;
@@ -119,12 +121,12 @@ kl_size_called kl_size_make_called(kl_sizing *z, const kiln_module *from, const 
   memcpy(all, g->m->comp, n * sizeof *all);
   g->m->comp = all;
   uint32_t *orders = KL_NEW_N(&g->scratch, uint32_t, n + 1u), *reducers = KL_NEW_N(&g->scratch, uint32_t, n + 1u);
-  uint32_t *behind = KL_NEW_N(&g->scratch, uint32_t, most);
+  uint32_t *behind = KL_NEW_N(&g->scratch, uint32_t, most), *picks = KL_NEW_N(&g->scratch, uint32_t, n + 1u);
   for (uint32_t i = 0; i < n; i++)
     for (uint32_t k = 0; live->comp[i] && k < from->comp[i].ninstr; k++) {
       const kl_instr *in = &from->comp[i].instr[k];
-      make_for(z, from, &from->comp[i], in, orders, reducers, &steps);
+      make_for(z, from, &from->comp[i], in, orders, reducers, picks, &steps);
       while (made < g->m->ncomp - n) behind[made++] = in->ncalled ? in->called[0] : KL_GRAPH_FIRST;
     }
-  return (kl_size_called){orders, reducers, steps, behind};
+  return (kl_size_called){orders, reducers, picks, steps, behind};
 }

@@ -139,10 +139,6 @@ static uint32_t reduce(kl_sizing *z) {
   return any ? fold_before(z, n, &inside) : kl_size_keep(z);
 }
 
-static bool is_each(const kl_window_dim *w) {
-  return w->size == 1 && w->stride == 1 && !w->low && !w->high && w->base_dilation == 1;
-}
-
 static uint32_t reduce_window(kl_sizing *z) {
   uint32_t n = z->in->noperands / 2;
   kl_extents x = least_of(z, n), inside = x;
@@ -150,7 +146,7 @@ static uint32_t reduce_window(kl_sizing *z) {
   for (uint32_t d = 0; d < z->shapes[0]->rank; d++) {
     const kl_window_dim *w = &z->in->more->window[d];
     if (x.of[d] == KL_WHOLE) continue;
-    if (is_each(w))
+    if (kl_size_is_each(w))
       inside.of[d] = KL_WHOLE;
     else if (!kl_size_is_small(w, z->shapes[0]->dims[d]))
       return kl_size_refuse(z, "a window, padding, and bounds of at most 2^28 with what lies between elements");
@@ -163,18 +159,6 @@ static uint32_t reduce_window(kl_sizing *z) {
   for (size_t k = 0; k < kl_shape_leaf_count(z->in->shape); k++)
     for (uint32_t d = z->shapes[0]->rank; d < KILN_MAX_RANK; d++) z->out[k].of[d] = KL_WHOLE;
   return any ? fold_before(z, n, &inside) : kl_size_keep(z);
-}
-
-// Of windows along other dimensions alone: an element is scattered where its own size has it.
-static uint32_t select_and_scatter(kl_sizing *z) {
-  const kl_shape *s = z->shapes[0];
-  for (uint32_t d = 0; d < s->rank; d++) {
-    uint32_t size = kl_size_least(z, kl_extent(z, 0, d), kl_extent(z, 1, d));
-    if (size != KL_WHOLE && !is_each(&z->in->more->window[d]))
-      return kl_size_refuse(z, "dynamic dimensions that no window moves along");
-    z->out->of[d] = size;
-  }
-  return kl_size_keep(z);
 }
 
 // --- contractions ---------------------------------------------------------------------------------------------------
@@ -201,7 +185,7 @@ uint32_t kl_size_fold(kl_sizing *z) {
   case KL_KIND_REDUCE: return reduce(z);
   case KL_KIND_REDUCE_WINDOW: return reduce_window(z);
   case KL_KIND_DOT: return dot(z);
-  case KL_KIND_SELECT_AND_SCATTER: return select_and_scatter(z);
+  case KL_KIND_SELECT_AND_SCATTER: return kl_size_select(z);
   default: return kl_size_convolution(z);
   }
 }

@@ -41,6 +41,7 @@ typedef struct kl_size_step {
 typedef struct kl_size_called {
   const uint32_t *orders;   // of comparators: parameters 0 and 1 say whether the two are not there
   const uint32_t *reducers; // whether it is there is the first of what is folded
+  const uint32_t *picks;    // of selections, as reducers of (whether it is there, element, s64 place)
   const kl_size_step *steps;
   const uint32_t *behind; // of each that was made: whose place it takes
 } kl_size_called;
@@ -95,6 +96,10 @@ uint32_t kl_size_zero(kl_sizing *z, kl_dtype t);
 // KL_WHOLE: what `w` says. Of small numbers alone: all that it computes with is below 2^31 then.
 uint32_t kl_size_windows(kl_sizing *z, uint32_t k, uint32_t size, const kl_window_dim *w, int64_t bound);
 bool kl_size_is_small(const kl_window_dim *w, int64_t bound);
+// Is each element a window of its own?
+static inline bool kl_size_is_each(const kl_window_dim *w) {
+  return w->size == 1 && w->stride == 1 && !w->low && !w->high && w->base_dilation == 1;
+}
 // Of two operands the lesser extent of each pair of dimensions that is contracted, else KL_WHOLE.
 void kl_size_pairs(kl_sizing *z, kl_ints a, kl_ints b, kl_extents x[2]);
 // Zeros beyond these in both operands; false: a type has none.
@@ -106,6 +111,9 @@ bool kl_size_neutral(const kiln_module *m, uint32_t reducer, uint32_t n, uint32_
 // What comparators and reducers along dynamic dimensions become: made behind all computations of the graph's module,
 // which has no others yet.
 kl_size_called kl_size_make_called(kl_sizing *z, const kiln_module *from, const kl_live *live);
+// Is this a select-and-scatter whose windows move along a dynamic dimension of its array? And what its select becomes.
+bool kl_size_picks(const kl_instr *in, const kl_shape *s);
+uint32_t kl_size_make_pick(kl_graph *g, uint32_t select);
 // Is the step of a scan with so many carries one that is told of elements? What it becomes then, and that once made,
 // or NULL.
 bool kl_size_is_told(const kl_comp *step, uint32_t carries);
@@ -122,8 +130,9 @@ uint32_t kl_size_end(kl_sizing *z, const kl_carried *carried, kl_sized root);
 
 // What takes the place of an op some of whose operands have extents, or that sets one. Structure is the driver's.
 uint32_t kl_size_op(kl_sizing *z);
-uint32_t kl_size_fold(kl_sizing *z);        // fold.c: reduce, reduce-window, select-and-scatter, dot
+uint32_t kl_size_fold(kl_sizing *z);        // fold.c: reduce, reduce-window, dot
 uint32_t kl_size_convolution(kl_sizing *z); // windows.c
+uint32_t kl_size_select(kl_sizing *z);      // selects.c: select-and-scatter
 uint32_t kl_size_scan(kl_sizing *z);        // scans.c
 uint32_t kl_size_fft(kl_sizing *z);         // transforms.c
 uint32_t kl_size_whole_op(kl_sizing *z);    // wholes.c: cholesky, triangular-solve, batch norms
