@@ -23,7 +23,8 @@
 #define CONV(mode, scale, side, more)                                                                                  \
   "{\"cudnn_conv_backend_config\":{\"activation_mode\":\"" mode "\",\"conv_result_scale\":" scale                      \
   ",\"side_input_scale\":" side ",\"leakyrelu_alpha\":0.25" more "},\"reification_cost\":[]}"
-#define NO_MORE CONV("kNone", "1", "0", "")
+#define STEPS(text) CONV("kNone", "1", "0", ",\"serialized_graph\":\"" text "\"")
+#define NO_MORE     CONV("kNone", "1", "0", "")
 
 typedef struct row {
   const char *params; // statements
@@ -186,6 +187,22 @@ static const row rows[] = {
      "__cudnn$convBackwardInput", NO_MORE, "0", "z = f32[] constant(0) r0 = f32[2,2,2] broadcast(z), dimensions={} "},
     {"a = f32[2,2,2] parameter(0) b = f32[2,0,6] parameter(1) ", "(f32[3,2,6], u8[0]) custom-call(a, b), window={size=3}, dim_labels=b0f_0io->b0f",
      "__cudnn$convBackwardFilter", NO_MORE, "0", "z = f32[] constant(0) r0 = f32[3,2,6] broadcast(z), dimensions={} "},
+
+    // --- steps behind a convolution ---
+    {"a = f8e4m3fn[2,6,5,4] parameter(0) b = f8e5m2[3,2,4,6] parameter(1) p = f32[] parameter(2) q = f32[] parameter(3) ",
+     "(f8e4m3fn[2,3,5,6], f32[], u8[0]) custom-call(a, b, p, q), " IMAGE_WINDOW, "__cudnn$convForwardGraph",
+     STEPS("8589934602:[f32]conv();9:[f32]scale(8589934602);-2:[f8e4m3fn]invscale(9);1:[f32]amax(-2);"), "01",
+     "s = f32[2,3,5,6]" IMAGE_CONV "pp = f32[2,3,5,6] broadcast(p), dimensions={} m = f32[2,3,5,6] multiply(s, pp) qq = f32[2,3,5,6] broadcast(q), dimensions={} "
+     "x = f32[2,3,5,6] divide(m, qq) y = f32[2,3,5,6] abs(x) o = f32[] constant(0) r1 = f32[] reduce(y, o), dimensions={0,1,2,3}, to_apply=max "
+     NUMBER("l", "-448") NUMBER("h", "448") "w = f32[2,3,5,6] clamp(l, x, h) r0 = f8e4m3fn[2,3,5,6] convert(w) "},
+    {IMAGE "p = f16[1] parameter(2) d = f16[2,3,5,6] parameter(3) ", "(f16[2,3,5,6], u8[0]) custom-call(a, b, p, d), " IMAGE_WINDOW, "__cudnn$convForwardGraph",
+     STEPS("5:[f16]conv();7:[f16]scale(5);8:[f16]add(7);3:[f16]relu(8);"), "0",
+     "s = f16[2,3,5,6]" IMAGE_CONV "f = f16[] reshape(p) pp = f16[2,3,5,6] broadcast(f), dimensions={} m = f16[2,3,5,6] multiply(s, pp) x = f16[2,3,5,6] add(m, d) "
+     "z0 = f16[] constant(0) z = f16[2,3,5,6] broadcast(z0), dimensions={} r0 = f16[2,3,5,6] maximum(x, z) "},
+    {IMAGE "d = f32[2,3,5,6] parameter(2) p = f32[] parameter(3) ", "(f32[2,3,5,6], u8[0]) custom-call(a, b, d, p), " IMAGE_WINDOW, "__cudnn$convForwardGraph",
+     STEPS("1:[f32]conv();2:[f32]min(1);3:[f32]scale(2);4:[f32]max(3,1);5:[f32]elu(4);"), "0",
+     "s = f32[2,3,5,6]" IMAGE_CONV "i = f32[2,3,5,6] minimum(s, d) pp = f32[2,3,5,6] broadcast(p), dimensions={} m = f32[2,3,5,6] multiply(i, pp) "
+     "x = f32[2,3,5,6] maximum(m, s) " NUMBER("z", "0") "c = pred[2,3,5,6] compare(x, z), direction=GT e = f32[2,3,5,6] exponential-minus-one(x) r0 = f32[2,3,5,6] select(c, x, e) "},
 
     // --- sorts ---
     {"a = s8[3,40] parameter(0) ", "(s8[3,40], u8[77]) custom-call(a)", "xla.gpu.ext.cub_sort_keys", "{descending = true, batch_size = 3 : i64}", "0",
@@ -388,6 +405,30 @@ static const struct {
     {"f32[7,3] custom-call(a, b), custom_call_target=\"__cublas$triangularSolve\", "
      "backend_config={\"transpose_a\":\"TURN\"}",
      "expected NO_TRANSPOSE, TRANSPOSE or ADJOINT as transpose_a, found \"TURN\""},
+    {"f32[2,4,3] custom-call(i, k), window={size=3}, dim_labels=b0f_0io->b0f, "
+     "custom_call_target=\"__cudnn$convForwardGraph\", backend_config=" STEPS("1:[f32]conv();2:[f32]swish(1);"),
+     "expected steps NUMBER:[TYPE]NAME(NUMBERS); as serialized_graph"},
+    {"f32[2,4,3] custom-call(i, k), window={size=3}, dim_labels=b0f_0io->b0f, "
+     "custom_call_target=\"__cudnn$convForwardGraph\", backend_config=" STEPS("1:[f32]conv();2:[f32]relu(3);"),
+     "expected steps NUMBER"},
+    {"f32[2,4,3] custom-call(i, k), window={size=3}, dim_labels=b0f_0io->b0f, "
+     "custom_call_target=\"__cudnn$convForwardGraph\", backend_config=" STEPS("1:[f32]conv();2:[f32]add(1);"),
+     "expected steps NUMBER"},
+    {"f32[2,4,3] custom-call(i, k), window={size=3}, dim_labels=b0f_0io->b0f, "
+     "custom_call_target=\"__cudnn$convForwardGraph\", backend_config=" STEPS("1:[f32]conv()"),
+     "expected steps NUMBER"},
+    {"f32[2,4,3] custom-call(i, k), window={size=3}, dim_labels=b0f_0io->b0f, "
+     "custom_call_target=\"__cudnn$convForwardGraph\", backend_config=" STEPS("1:[s32]conv();"),
+     "expected steps NUMBER"},
+    {"f32[2,4,3] custom-call(i, k), window={size=3}, dim_labels=b0f_0io->b0f, "
+     "custom_call_target=\"__cudnn$convForwardGraph\", backend_config=" STEPS(""),
+     "expected a serialized_graph of steps that take all operands"},
+    {"f32[2,4,3] custom-call(i, k), window={size=3}, dim_labels=b0f_0io->b0f, "
+     "custom_call_target=\"__cudnn$convForwardGraph\", backend_config=" STEPS("1:[f32]conv();2:[f16]relu(1);"),
+     "expected the value of the last step"},
+    {"f32[2,4,3] custom-call(i, k), window={size=3}, dim_labels=b0f_0io->b0f, "
+     "custom_call_target=\"__cudnn$convForwardGraph\", backend_config=" STEPS("1:[f32]conv();2:[f32]amax(1);"),
+     "expected the value of the last step"},
     {"(f32[9], u8[4]) custom-call(c), custom_call_target=\"xla.gpu.ext.cub_sort_keys\", backend_config={descending = "
      "2}",
      "expected an object in JSON"},

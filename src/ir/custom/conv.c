@@ -59,7 +59,7 @@ static bool check_window(const call *k) {
   const kl_conv_dims *d = m->conv;
   uint32_t rank = d ? d->n + 2 : 0;
   int64_t groups = m->feature_groups, n;
-  bool forward = k->kind == KL_CUSTOM_CONV || k->kind == KL_CUSTOM_CONV_BIAS;
+  bool forward = k->kind != KL_CUSTOM_CONV_INPUT && k->kind != KL_CUSTOM_CONV_KERNEL;
   if (!d) return faulty(k, "expected dim_labels");
   if (d->input_rank || d->kernel_rank || d->result_rank || k->input->rank != rank || k->kernel->rank != rank ||
       k->result->rank != rank || m->nwindow != d->n)
@@ -151,12 +151,17 @@ static bool read_after(const call *k, kl_after *x) {
   return k->in->noperands == 2 || faulty(k, "expected two operands, as bias and side input have a target of their own");
 }
 
+bool kl_xla_conv_arrays(const kl_comp *c, const kl_instr *in, const kl_shape *to, kl_fault *f) {
+  call k = {c, in, .f = f, .kind = kl_custom_named(in), .to = to};
+  return read_arrays(&k) && check_types(&k) && check_window(&k);
+}
+
 bool kl_xla_conv(const kl_comp *c, const kl_instr *in, kl_after *x, kl_fault *f) {
   call k = {c, in, .f = f, .kind = kl_custom_named(in)};
   if (!kl_xla_config(in, "cudnn_conv_backend_config", &k.config, f)) return false;
   k.to = kl_xla_result(in, 1, &x->spare);
   if (!k.to) return faulty(&k, "expected a result beside memory (u8[N])");
-  return read_arrays(&k) && check_types(&k) && check_window(&k) && read_after(&k, x);
+  return kl_xla_conv_arrays(c, in, k.to, f) && read_after(&k, x);
 }
 
 bool kl_custom_conv(const kl_comp *c, const kl_instr *in, kl_after *out) {

@@ -37,6 +37,7 @@ typedef enum kl_custom {
   KL_CUSTOM_CONV_INPUT,  // what it hands back to its input
   KL_CUSTOM_CONV_KERNEL, // and to its kernel
   KL_CUSTOM_CONV_BIAS,   // one that has a bias, or a side input
+  KL_CUSTOM_CONV_STEPS,  // one, and steps behind it: kl_conv_steps
   KL_CUSTOM_SOLVE,       // triangular-solve, beside memory
   KL_CUSTOM_SORT,        // stable, along the last dimension: of keys, or of keys and what goes with them
   KL_CUSTOM_THREE_FRY,   // JAX's block cipher: (keys, counters) of two words each -> two words
@@ -114,6 +115,33 @@ typedef struct kl_gemm {
 // Reads calls of the kinds GEMM and GEMM_F8, and CONV and its kin. False: they are not what they should be.
 bool kl_custom_gemm(const kl_comp *c, const kl_instr *in, kl_gemm *out);
 bool kl_custom_conv(const kl_comp *c, const kl_instr *in, kl_after *out);
+
+// Steps behind a convolution forward; each takes values of others, rounded to their types. Results are the value of the
+// last one, then of each LARGEST the largest magnitude of its value before that was rounded, then memory.
+typedef enum kl_conv_step_kind {
+  KL_CONV_STEP_CONV,
+  KL_CONV_STEP_ADD,
+  KL_CONV_STEP_SCALE,
+  KL_CONV_STEP_DIVIDE,
+  KL_CONV_STEP_MIN,
+  KL_CONV_STEP_MAX,
+  KL_CONV_STEP_RELU,
+  KL_CONV_STEP_ELU,
+  KL_CONV_STEP_LARGEST
+} kl_conv_step_kind;
+typedef struct kl_conv_step {
+  kl_conv_step_kind kind;
+  kl_dtype type;     // a float of at most 32 bits
+  int a, b, operand; // steps, and an operand by number, in place of b
+} kl_conv_step;
+enum { KL_MOST_CONV_STEPS = 64 };
+typedef struct kl_conv_steps {
+  uint32_t n, last, nlargest;
+  kl_conv_step step[KL_MOST_CONV_STEPS];
+  bool spare;
+} kl_conv_steps;
+bool kl_custom_steps(const kl_comp *c, const kl_instr *in, kl_conv_steps *out);
+
 bool kl_custom_sort(const kl_instr *in, bool *descending);
 bool kl_custom_solve(const kl_instr *in, kl_more *out); // what the attributes of triangular-solve say
 

@@ -81,6 +81,7 @@ static const target targets[] = {
     {"__cudnn$convBackwardInput", KL_CUSTOM_CONV_INPUT},
     {"__cudnn$convBackwardFilter", KL_CUSTOM_CONV_KERNEL},
     {"__cudnn$convBiasActivationForward", KL_CUSTOM_CONV_BIAS},
+    {"__cudnn$convForwardGraph", KL_CUSTOM_CONV_STEPS},
     {"__cub$DeviceRadixSort", KL_CUSTOM_SORT},
     {"__cub$DeviceRadixSortUnassignedScratchSize", KL_CUSTOM_SORT},
     {"xla.gpu.ext.cub_sort_unassigned_scratch_size", KL_CUSTOM_SORT},
@@ -154,6 +155,7 @@ kl_custom kl_custom_named(const kl_instr *in) {
 static bool fits_library(const kl_comp *c, const kl_instr *in, kl_fault *f) {
   kl_gemm gemm;
   kl_after conv;
+  kl_conv_steps steps;
   switch (kl_custom_named(in)) {
   case KL_CUSTOM_GEMM:
   case KL_CUSTOM_GEMM_F8: return kl_xla_gemm(c, in, &gemm, f);
@@ -161,6 +163,7 @@ static bool fits_library(const kl_comp *c, const kl_instr *in, kl_fault *f) {
   case KL_CUSTOM_CONV_INPUT:
   case KL_CUSTOM_CONV_KERNEL:
   case KL_CUSTOM_CONV_BIAS: return kl_xla_conv(c, in, &conv, f);
+  case KL_CUSTOM_CONV_STEPS: return kl_xla_steps(c, in, &steps, f);
   default: return kl_xla_other(c, in, f);
   }
 }

@@ -87,6 +87,19 @@ def library_convnet():
                normal(6, 3, 2, 4, 8, scale=0.2))
 
 
+@library('library_f8_convs', 40)
+def library_f8_convs():
+    f8 = ml_dtypes.float8_e4m3fn
+
+    def f(x, w, s, p, q, k):
+        y = conv(x.astype(np.float32) * p, w.astype(np.float32) / q)
+        g = jax.nn.relu(conv(x.astype(np.float32), w.astype(np.float32)) + s)
+        return (y / k).clip(-448, 448).astype(f8), jnp.max(jnp.abs(y)), g
+
+    return f, (normal(1, 1, 4, 3, 16).astype(f8), normal(2, 3, 3, 16, 16).astype(f8), normal(3, 1, 4, 3, 16), np.float32(0.5),
+               np.float32(4), np.float32(0.0625))
+
+
 @library('library_conv_grads', 120)
 def library_conv_grads():
     def loss(x, w, v, u):

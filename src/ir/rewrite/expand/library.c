@@ -138,6 +138,14 @@ static uint32_t rounded(kl_graph *g, uint32_t x, kl_dtype t) {
   return kl_graph_convert(g, x, t);
 }
 
+// The largest magnitude of all.
+static uint32_t largest_of(kl_graph *g, uint32_t x, kl_dtype t) {
+  int64_t dims[KILN_MAX_RANK];
+  uint32_t rank = kl_graph_shape(g, x)->rank;
+  for (uint32_t d = 0; d < rank; d++) dims[d] = d;
+  return kl_graph_convert(g, kl_graph_reduce_over(g, kl_graph_unary(g, KL_OP_ABS, x), rank, dims, KL_COMBINE_MAX), t);
+}
+
 // All results of the call.
 static uint32_t results(const kl_expansion *x, const kl_after *a, uint32_t sum) {
   kl_graph *g = x->g;
@@ -152,12 +160,7 @@ static uint32_t results(const kl_expansion *x, const kl_after *a, uint32_t sum) 
   value[n++] = rounded(g, given, to->dtype);
   if (s->dtype != KILN_TUPLE) return value[0];
   if (a->before) value[n] = rounded(g, before, s->elems[n]->dtype), n++;
-  if (a->most) {
-    int64_t dims[KILN_MAX_RANK];
-    for (uint32_t d = 0; d < to->rank; d++) dims[d] = d;
-    uint32_t most = kl_graph_reduce_over(g, kl_graph_unary(g, KL_OP_ABS, y), to->rank, dims, KL_COMBINE_MAX);
-    value[n] = kl_graph_convert(g, most, s->elems[n]->dtype), n++;
-  }
+  if (a->most) value[n] = largest_of(g, y, s->elems[n]->dtype), n++;
   if (a->spare) value[n] = zeros(g, s->elems[n]), n++;
   return kl_graph_tuple(g, n, value);
 }
@@ -202,6 +205,50 @@ static uint32_t write_conv(const kl_expansion *x) {
   return results(x, &a, kl_expand_conv(x, to, integers ? KILN_S32 : sum_type(&a, to->dtype)));
 }
 
+// --- steps ----------------------------------------------------------------------------------------------------------
+
+// In f32; a: the first value that it takes, b: the second.
+static uint32_t step_of(kl_graph *g, kl_conv_step_kind kind, uint32_t a, uint32_t b) {
+  static const kl_op ops[] = {[KL_CONV_STEP_ADD] = KL_OP_ADD,
+                              [KL_CONV_STEP_SCALE] = KL_OP_MULTIPLY,
+                              [KL_CONV_STEP_DIVIDE] = KL_OP_DIVIDE,
+                              [KL_CONV_STEP_MIN] = KL_OP_MINIMUM,
+                              [KL_CONV_STEP_MAX] = KL_OP_MAXIMUM};
+  if (kind == KL_CONV_STEP_RELU) return with(g, KL_OP_MAXIMUM, a, 0);
+  if (kind == KL_CONV_STEP_ELU) return positive_or(g, a, kl_graph_unary(g, KL_OP_EXPM1, a));
+  return kl_graph_binary(g, ops[kind], a, b);
+}
+
+static uint32_t write_steps(const kl_expansion *x) {
+  kl_graph *g = x->g;
+  const kl_shape *s = x->in->shape, *to = s->dtype == KILN_TUPLE ? s->elems[0] : s;
+  kl_conv_steps all;
+  uint32_t whole[KL_MOST_CONV_STEPS], value[KL_MOST_CONV_STEPS], result[KL_MOST_CONV_STEPS + 1], n = 1;
+  if (!kl_custom_steps(x->c, &x->c->instr[x->at], &all)) return zeros(g, to);
+  for (uint32_t i = 0; i < all.n; i++) {
+    const kl_conv_step *p = &all.step[i];
+    if (p->kind == KL_CONV_STEP_LARGEST) {
+      result[n] = largest_of(g, whole[p->a], s->elems[n]->dtype), n++;
+      continue;
+    }
+    uint32_t a = i ? kl_graph_convert(g, value[p->a], KILN_F32) : 0, b = a;
+    if (p->b != KL_NO_OPERAND) b = kl_graph_convert(g, value[p->b], KILN_F32);
+    if (p->operand != KL_NO_OPERAND) {
+      b = kl_graph_convert(g, x->operands[p->operand], KILN_F32);
+      if (p->kind == KL_CONV_STEP_SCALE || p->kind == KL_CONV_STEP_DIVIDE)
+        b = spread(g, kl_graph_reshape(g, b, 0, NULL), a);
+    }
+    whole[i] = i ? step_of(g, p->kind, a, b) : kl_expand_conv(x, to, KILN_F32);
+    value[i] = rounded(g, whole[i], p->type);
+  }
+  result[0] = value[all.last];
+  if (s->dtype != KILN_TUPLE) return result[0];
+  if (all.spare) result[n] = zeros(g, s->elems[n]), n++;
+  return kl_graph_tuple(g, n, result);
+}
+
+// --- others ---------------------------------------------------------------------------------------------------------
+
 // Arrays, and memory beside them.
 static uint32_t beside_memory(kl_graph *g, const kl_shape *s, uint32_t n, const uint32_t *values) {
   uint32_t all[3] = {values[0], n > 1 ? values[1] : 0};
@@ -235,6 +282,7 @@ uint32_t kl_expand_library(const kl_expansion *x) {
   case KL_CUSTOM_GEMM_F8: return write_gemm(x);
   case KL_CUSTOM_SOLVE: return write_solve(x);
   case KL_CUSTOM_SORT: return write_sort(x);
+  case KL_CUSTOM_CONV_STEPS: return write_steps(x);
   case KL_CUSTOM_THREE_FRY: {
     uint32_t words[2] = {x->operands[2], x->operands[3]};
     kl_expand_three_fry(x->g, x->operands, words);
@@ -248,6 +296,9 @@ void kl_expand_library_computations(kl_graph *g, const kl_comp *c, const kl_inst
   kl_gemm m;
   bool product = kl_custom_named(in) == KL_CUSTOM_GEMM || kl_custom_named(in) == KL_CUSTOM_GEMM_F8;
   if (product && kl_custom_gemm(c, in, &m) && m.after.most) kl_graph_combiner(g, KL_COMBINE_MAX, m.after.steps);
+  kl_conv_steps steps;
+  if (kl_custom_named(in) == KL_CUSTOM_CONV_STEPS && kl_custom_steps(c, in, &steps) && steps.nlargest)
+    kl_graph_combiner(g, KL_COMBINE_MAX, KILN_F32);
   if (kl_custom_named(in) == KL_CUSTOM_SORT) {
     bool descending = false;
     kl_custom_sort(in, &descending);
