@@ -154,6 +154,27 @@ static void draw_lu(drawn *d) {
          batch, (long long)steps, batch, (long long)steps, batch, (long long)steps, batch, (long long)rows);
 }
 
+// The factor R with reflections, of columns exchanged, as JAX calls it.
+static void draw_pivoted(drawn *d, char letter, int64_t rows, int64_t columns, const char *taus) {
+  char numbers[60];
+  int n = snprintf(numbers, sizeof numbers, "s32[");
+  for (uint32_t k = 0; k < d->nbatch; k++)
+    n += snprintf(numbers + n, sizeof numbers - (size_t)n, "%lld,", (long long)d->batch[k]);
+  snprintf(numbers + n, sizeof numbers - (size_t)n, "%lld]", (long long)columns);
+  kl_sb_puts(&d->text, "  a = ");
+  put_array(&d->text, d, rows, columns);
+  if (chance(50))
+    kl_sbf(&d->text, " parameter(0)\n  zero = s32[] constant(0)\n  p = %s broadcast(zero), dimensions={}\n", numbers);
+  else
+    kl_sbf(&d->text,
+           " parameter(0)\n  g = %s parameter(1)\n  one = s32[] constant(1)\n  o = %s broadcast(one), dimensions={}\n"
+           "  p = %s and(g, o)\n",
+           numbers, numbers, numbers);
+  kl_sb_puts(&d->text, "  ROOT qr = (");
+  put_type(&d->text, d, d->type, rows, columns);
+  kl_sbf(&d->text, ", %s, %s) custom-call(a, p), custom_call_target=\"lapack_%cgeqp3_ffi\"\n", numbers, taus, letter);
+}
+
 // The factor R with reflections, as JAX calls it; sometimes Q.
 static void draw_qr(drawn *d) {
   static const char *const part[] = {"f32", "f64", "c64", "c128"};
@@ -166,6 +187,7 @@ static void draw_qr(drawn *d) {
   for (uint32_t k = 0; k < d->nbatch; k++)
     n += snprintf(taus + n, sizeof taus - (size_t)n, "%lld,", (long long)d->batch[k]);
   snprintf(taus + n, sizeof taus - (size_t)n, "%lld]", (long long)steps);
+  if (!product && chance(50)) return draw_pivoted(d, letter, rows, columns, taus);
   kl_sb_puts(&d->text, "  a = ");
   put_array(&d->text, d, rows, columns);
   kl_sbf(&d->text, " parameter(0)\n  %sqr = (", product ? "" : "ROOT ");
@@ -593,6 +615,66 @@ START_TEST(geqrf_is_lapack_s) {
 }
 END_TEST
 
+// A matrix whose longest column is the last, R with what is below, and the taus, by LAPACK; numbers of columns where
+// none is given, and where the second is.
+static const qr_case exchanged_real = {{1, 0, 2, 0, -4, 0, 0, 0, 3, 0, 1, 0},
+                                       {4.12310562562, 0, -1.21267812518, 0, -0.970142500145, 0, -0.123105625618, 0,
+                                        3.39549875051, 0, 0.242535625036, 0},
+                                       {1.97014250015, 0, 0, 0},
+                                       {0}},
+                     exchanged_complex = {{1, .5, 2, -1, -4, 0, 0, 2, 3, 0, 1, 1},
+                                          {4.24264068712, 0, -1.17851130198, 0.235702260396, -0.471404520791, 0,
+                                           -0.12132034356, -0.12132034356, -3.54338193758, 0, -0.266537579375,
+                                           -2.22637272184},
+                                          {1.94280904158, 0, 1.99778515786, 0.0665190105238},
+                                          {0}};
+
+START_TEST(geqp3_is_lapack_s) {
+  static const kl_dtype types[] = {KILN_F32, KILN_F64, KILN_C64, KILN_C128};
+  static char a[6 * 16] __attribute__((aligned(16))), r[6 * 16] __attribute__((aligned(16))),
+      taus[2 * 16] __attribute__((aligned(16)));
+  static const int32_t none[3] __attribute__((aligned(16))) = {0}, second[3] __attribute__((aligned(16))) = {0, 7, 0};
+  int32_t numbers[3] __attribute__((aligned(16)));
+  kl_dtype t = types[_i];
+  const qr_case *c = kl_is_complex(t) ? &exchanged_complex : &exchanged_real;
+  const char *name = kl_info(t)->name;
+  char text[400];
+  snprintf(
+      text, sizeof text,
+      "HloModule m\nENTRY m {\n  a = %s[2,3] parameter(0)\n  p = s32[3] parameter(1)\n  ROOT x = (%s[2,3], s32[3], "
+      "%s[2]) custom-call(a, p), custom_call_target=\"%s\"\n}\n",
+      name, name, name,
+      _i == 3 ? "cuhybrid_geqp3" : (const char *[]){"lapack_sgeqp3_ffi", "lapack_dgeqp3_ffi", "lapack_cgeqp3_ffi"}[_i]);
+  put_numbers(t, a, c->a, 6);
+  kiln_module *m = parse(text);
+  for (int gpu = 0; gpu < 2; gpu++) {
+    run_on(cx, m, gpu ? 3 : HOST, 1, 0, (const void *[]){a, second}, (void *[]){r, numbers, taus}, text);
+    EXPECT(numbers[0] == 2 && numbers[1] == 3 && numbers[2] == 1, "%d comes first", numbers[0]);
+    memset(r, 0x55, sizeof r);
+    run_on(cx, m, gpu ? 3 : HOST, 1, 0, (const void *[]){a, none}, (void *[]){r, numbers, taus}, text);
+    expect_close(t, r, c->r, 6, gpu ? "R on the GPU" : "R on the host");
+    expect_close(t, taus, c->taus, 2, "taus");
+    EXPECT(numbers[0] == 3 && numbers[1] == 2 && numbers[2] == 1, "%d comes first, then %d", numbers[0], numbers[1]);
+  }
+  kiln_mismatch x[3];
+  size_t wrong = 0;
+  const void *in[] = {a, none}, *out[] = {r, numbers, taus};
+  ck_assert_int_eq(kiln_module_check(cx, m, in, out, x, 3, &wrong, NULL), KILN_OK);
+  ck_assert_uint_eq(wrong, 0);
+  numbers[1] = 1, numbers[2] = 2;
+  ck_assert_int_eq(kiln_module_check(cx, m, in, out, x, 3, &wrong, NULL), KILN_OK);
+  ck_assert_uint_eq(wrong, 1);
+  put_numbers(t, r, (double[]){c->r[0] + 1e-3, 0}, 1);
+  ck_assert_int_eq(kiln_module_check(cx, m, in, out, x, 3, &wrong, NULL), KILN_OK);
+  ck_assert_uint_eq(wrong, 2);
+  // Of columns that are as long as each other any may come first.
+  put_numbers(t, a, (double[]){1, 0, 2, 0, -2, 0, 2, 0, 1, 0, 1, 0}, 6);
+  ck_assert_int_eq(kiln_module_check(cx, m, in, out, x, 3, &wrong, NULL), KILN_OK);
+  ck_assert_uint_eq(wrong, 0);
+  kiln_module_destroy(&m);
+}
+END_TEST
+
 // What a call has that the routine does not: it is refused, and what it should have is said.
 static const char *const misfits[] = {
     "(f32[3,3], s32[]) custom-call(a), custom_call_target=\"lapack_dpotrf_ffi\", backend_config={uplo = 76 : ui8}",
@@ -629,6 +711,8 @@ static const char *const misfits[] = {
     "(f32[3,3], s32[3], s32[]) custom-call(a), custom_call_target=\"lapack_dgetrf_ffi\"",
     "(f32[3,3], f32[2]) custom-call(a), custom_call_target=\"lapack_sgeqrf_ffi\"",
     "(f32[3,3], f64[3]) custom-call(a), custom_call_target=\"lapack_sgeqrf_ffi\"",
+    "(f32[3,3], s32[3], f32[3]) custom-call(a), custom_call_target=\"lapack_sgeqp3_ffi\"",
+    "(f32[3,3], s32[3], f32[3]) custom-call(a, b), custom_call_target=\"lapack_sgeqp3_ffi\"",
     "f32[3,3] custom-call(a, b), custom_call_target=\"lapack_sorgqr_ffi\"",
     "f32[3,3] custom-call(a), custom_call_target=\"lapack_sorgqr_ffi\"",
 };
@@ -642,10 +726,10 @@ START_TEST(what_lapack_has_not_is_refused) {
   kiln_compile_params params = {.struct_size = sizeof params};
   ck_assert_int_eq(kiln_compile(cx, m, &params, &a), KILN_E_UNSUPPORTED);
   const char *said = kiln_diagnostics_get(cx, 0)->message;
-  const char *op = strstr(misfits[_i], "trsm")    ? "triangular-solve"
-                   : strstr(misfits[_i], "getrf") ? "LU"
-                   : strstr(misfits[_i], "qr")    ? "QR"
-                                                  : "cholesky";
+  const char *op = strstr(misfits[_i], "trsm")                               ? "triangular-solve"
+                   : strstr(misfits[_i], "getrf")                            ? "LU"
+                   : strstr(misfits[_i], "geq") || strstr(misfits[_i], "qr") ? "QR"
+                                                                             : "cholesky";
   EXPECT(strstr(said, "lapack_?") && strstr(said, op), "%s", said);
   kl_result r[2];
   static float zeros[9];
@@ -660,5 +744,6 @@ int main(void) {
   return RUN_TESTS("linalg", EACH(open_batches, close_batches), {random_matrices, SLICES},
                    {many_panels, sizeof many / sizeof *many}, {solving_by_the_factor}, {potrf_is_lapack_s, 24},
                    {trsm_is_lapack_s, 24}, {getrf_is_lapack_s, 4 * (sizeof decompositions / sizeof *decompositions)},
-                   {geqrf_is_lapack_s, 4}, {what_lapack_has_not_is_refused, sizeof misfits / sizeof *misfits});
+                   {geqrf_is_lapack_s, 4}, {geqp3_is_lapack_s, 4},
+                   {what_lapack_has_not_is_refused, sizeof misfits / sizeof *misfits});
 }

@@ -1,6 +1,6 @@
-// QR decompositions by Householder's reflections, and products of reflections, as LAPACK has them (geqrf, orgqr), batch
-// by batch in long double. Beside each number goes a bound of how far any device's may lie from it: that of the steps
-// below, whose sums may have any order, from the operand's own slack on.
+// QR decompositions by Householder's reflections, also of columns exchanged, and products of reflections, as LAPACK has
+// them (geqrf, geqp3, orgqr), batch by batch in long double. Beside each number goes a bound of how far any device's
+// may lie from it: that of the steps below, whose sums may have any order, from the operand's own slack on.
 #include "eval/special/num.h"
 
 // A number and its bound.
@@ -12,6 +12,8 @@ typedef struct rough {
 typedef struct qr_job {
   const kl_evval *a, *taus; // taus: of a product
   kl_evval *out, *out_taus; // out_taus: of a decomposition
+  const kl_evval *given;    // of columns exchanged: which come first, and
+  kl_evval *numbers;        // which are where
   int64_t m, n, steps;
   double unit;        // of one operation: that of the type, four times that for complex numbers
   double least, most; // that the type has
@@ -95,15 +97,15 @@ static void apply(const qr_job *job, rough *a, const rough *v, rough tau, int64_
 }
 
 typedef struct length {
-  rough all;         // of a column from place k on
+  rough all;         // of a column from row k on
   bool rest, unsure; // is there more than a real element k?
 } length;
 
-static length length_of(const qr_job *job, const rough *a, int64_t k) {
+static length span_of(const qr_job *job, const rough *a, int64_t k, int64_t column) {
   long double all = 0, below = 0;
   double error = 0, rest = 0;
   for (int64_t i = k; i < job->m; i++) {
-    rough x = a[i * job->n + k];
+    rough x = a[i * job->n + column];
     long double square = x.v.re * x.v.re + x.v.im * x.v.im;
     all += square;
     error += x.e * x.e;
@@ -119,7 +121,7 @@ static length length_of(const qr_job *job, const rough *a, int64_t k) {
 // Column k, v with it, and what is right of it. False: it is open from here on.
 static bool reflect(const qr_job *job, rough *a, rough *v, int64_t k, rough *tau) {
   rough alpha = a[k * job->n + k];
-  length x = length_of(job, a, k);
+  length x = span_of(job, a, k, k);
   *tau = (rough){{0, 0}, 0};
   if (x.unsure) return false;
   if (!x.rest) return true;
@@ -136,6 +138,58 @@ static bool reflect(const qr_job *job, rough *a, rough *v, int64_t k, rough *tau
   return true;
 }
 
+// --- columns exchanged ----------------------------------------------------------------------------------------------
+
+static int32_t *numbers_of(const qr_job *job, int64_t which) {
+  return (int32_t *)kl_ev_plane(job->numbers, KL_EV_DATA) + which * job->n;
+}
+
+static bool is_given(const qr_job *job, int64_t which, int32_t number) {
+  int64_t at = which * job->n + number - 1;
+  return ((const int32_t *)kl_ev_plane(job->given, KL_EV_DATA))[job->given->splat ? 0 : at] != 0;
+}
+
+// Which column comes to place k, and do no errors decide?
+static int64_t pick(const qr_job *job, const rough *a, const int32_t *numbers, int64_t which, int64_t k, bool *sure) {
+  int64_t best = k;
+  rough most = {{-1, 0}, 0};
+  double others = -1; // most of what another one may be
+  *sure = true;
+  for (int64_t j = k; j < job->n; j++)
+    if (is_given(job, which, numbers[j])) return j;
+  for (int64_t j = k; j < job->n; j++) {
+    rough x = span_of(job, a, k, j).all;
+    bool more = x.v.re > most.v.re;
+    if (isnan(x.v.re)) return k;
+    others = fmax(others, size_of(more ? most : x));
+    if (more) most = x, best = j;
+  }
+  *sure = k + 1 == job->n || others < num_size(most.v) - most.e;
+  return best;
+}
+
+static void exchange(const qr_job *job, rough *a, int32_t *numbers, int64_t k, int64_t p) {
+  int32_t number = numbers[k];
+  numbers[k] = numbers[p];
+  numbers[p] = number;
+  for (int64_t i = 0; i < job->m; i++) {
+    rough x = a[i * job->n + k];
+    a[i * job->n + k] = a[i * job->n + p];
+    a[i * job->n + p] = x;
+  }
+}
+
+// From place k on nothing is known of where columns are.
+static void put_numbers(const qr_job *job, int64_t which, int64_t known) {
+  const int32_t *numbers = numbers_of(job, which);
+  for (int64_t j = 0; j < job->n; j++) {
+    int64_t at = which * job->n + j;
+    for (int plane = KL_EV_LO; plane <= KL_EV_HI; plane++)
+      ((int32_t *)kl_ev_plane(job->numbers, plane))[at] = numbers[j];
+    if (!kl_ev_exact(job->numbers)) ((uint8_t *)kl_ev_plane(job->numbers, KL_EV_ANY))[at] = j >= known;
+  }
+}
+
 static void open_rest(const qr_job *job, rough *a, int64_t k) {
   for (int64_t i = k; i < job->m; i++)
     for (int64_t j = k; j < job->n; j++) a[i * job->n + j].e = INFINITY;
@@ -147,17 +201,31 @@ static void decompose(void *arg, uint32_t worker, int64_t begin, int64_t end) {
   int64_t count = job->m * job->n;
   for (int64_t which = begin; which < end; which++) {
     bool known = true;
+    int32_t *numbers = job->given ? numbers_of(job, which) : NULL;
+    int64_t open = job->n; // from this column on
     for (int64_t i = 0; i < count; i++) a[i] = get(job->a, which * count + i);
+    for (int64_t j = 0; numbers && j < job->n; j++) numbers[j] = (int32_t)(j + 1);
     for (int64_t k = 0; k < job->steps; k++) {
       rough tau = {{0, 0}, INFINITY};
+      if (known && numbers) {
+        bool sure;
+        exchange(job, a, numbers, k, pick(job, a, numbers, which, k, &sure));
+        if (!sure && open > k) open = k;
+      }
       if (known && !reflect(job, a, v, k, &tau)) {
         known = false;
         tau.e = INFINITY;
         open_rest(job, a, k);
+        if (open > k + 1) open = k + 1;
       }
+      if (k >= open) tau.e = INFINITY;
       put(job->out_taus, which * job->steps + k, tau);
     }
-    for (int64_t i = 0; i < count; i++) put(job->out, which * count + i, a[i]);
+    if (numbers) put_numbers(job, which, open);
+    for (int64_t i = 0; i < count; i++) {
+      if (numbers && i % job->n >= open) a[i].e = INFINITY;
+      put(job->out, which * count + i, a[i]);
+    }
   }
 }
 
@@ -177,6 +245,12 @@ static void multiply(void *arg, uint32_t worker, int64_t begin, int64_t end) {
     }
     for (int64_t i = 0; i < count; i++) put(job->out, which * count + i, q[i]);
   }
+}
+
+// Matrices without rows have columns all the same, in their order.
+static void number_all(const qr_job *job) {
+  for (int64_t i = 0; i < job->numbers->shape->count; i++)
+    ((int32_t *)kl_ev_plane(job->numbers, KL_EV_DATA))[i] = (int32_t)(i % job->n + 1);
 }
 
 // --- ops ----------------------------------------------------------------------------------------------------------
@@ -219,6 +293,31 @@ kiln_status kl_ev_qr(kl_ev *ev, const kl_comp *c, const kl_instr *in, const kl_e
       num_close(ev, &out[k]);
     else
       kl_ev_free(ev, &out[k]);
+  }
+  return status;
+}
+
+kiln_status kl_ev_pivoted_qr(kl_ev *ev, const kl_comp *c, const kl_instr *in, const kl_evval *const *operands,
+                             kl_evval *out) {
+  enum { FACTOR, NUMBERS, TAUS, RESULTS };
+  const kl_shape *taus = kl_shape_leaf(in->shape, TAUS);
+  qr_job job = job_of(operands[0], taus->dims[taus->rank - 1]);
+  job.given = operands[1];
+  job.out = &out[FACTOR], job.numbers = &out[NUMBERS], job.out_taus = &out[TAUS];
+  bool intervals = ev->intervals && job.a->shape->count > 0, open = ev->intervals && !kl_ev_exact(operands[1]);
+  kiln_status status = KILN_OK;
+  for (uint32_t k = 0; k < RESULTS && status == KILN_OK; k++)
+    status = kl_ev_new(ev, kl_shape_leaf(in->shape, k), false, intervals, &out[k]);
+  if (status == KILN_OK && !job.a->shape->count) number_all(&job);
+  if (status == KILN_OK) status = run(ev, &job, decompose);
+  for (int k = 0; k < RESULTS && open && status == KILN_OK; k++) status = kl_ev_open(ev, &out[k]);
+  for (int k = 0; k < RESULTS; k++) {
+    if (status != KILN_OK)
+      kl_ev_free(ev, &out[k]);
+    else if (k != NUMBERS)
+      num_close(ev, &out[k]);
+    else if (!open)
+      kl_ev_settle(ev, &out[k]);
   }
   return status;
 }

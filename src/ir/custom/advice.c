@@ -20,7 +20,9 @@ static const struct {
     {"ungqr",
      ("expected columns of a QR decomposition by lapack_?ungqr_ffi (cusolver_orgqr_ffi) of the vectors and taus "
       "of geqrf")},
-    {"geqp3", "expected a QR decomposition that is computed elsewhere and given as a parameter"},
+    {"geqp3",
+     ("expected a QR decomposition by lapack_?geqp3_ffi of matrices of its type and s32 numbers of columns, with "
+      "as many such numbers, and as many taus as columns or rows")},
     {"gees", "expected a Schur decomposition that is computed elsewhere and given as a parameter"},
     {"ges",
      ("expected singular values by lapack_?gesdd_ffi or lapack_?gesvd_ffi of matrices of its type, with (a, s, U, "

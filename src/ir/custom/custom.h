@@ -21,6 +21,10 @@ typedef enum kl_custom {
   // (a) -> (r, taus): A = Q R as LAPACK has it. Below R's diagonal stand the vectors of the reflections 1 - tau v v^H
   // whose product Q is.
   KL_CUSTOM_GEQRF,
+  // (a, s32 given) -> (r, s32 numbers, taus): the same of the columns with these numbers, from 1. Round k changes
+  // column k with the first from there on that is given, not zero, or else the first of those of greatest length from
+  // row k on.
+  KL_CUSTOM_GEQP3,
   KL_CUSTOM_ORGQR, // (vectors, taus) -> the first columns of that product, as many as the vectors' array has
   // (a) -> (V, w, s32 info): A = V diag(w) V^H of the Hermitian matrix whose named triangle this is, w ascending. Of
   // each column of V the first element of at least 5/8 of the magnitude of the largest is real and positive.

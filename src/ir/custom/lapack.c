@@ -97,6 +97,17 @@ static bool is_geqrf(const kl_comp *c, const kl_instr *in, kl_dtype t) {
   return are_taus(s->elems[1], a, m < n ? m : n);
 }
 
+static bool is_geqp3(const kl_comp *c, const kl_instr *in, kl_dtype t) {
+  const kl_shape *s = in->shape;
+  if (in->noperands != 2 || s->dtype != KILN_TUPLE || s->nelems != 3) return false;
+  const kl_shape *a = kl_operand(c, in, 0)->shape, *given = kl_operand(c, in, 1)->shape;
+  if (!kl_custom_are_matrices(a, t) || !kl_shape_compatible(a, s->elems[0])) return false;
+  int64_t m = a->dims[a->rank - 2], n = a->dims[a->rank - 1];
+  return kl_shape_is_array(given) && !given->dynamic && given->dtype == KILN_S32 && given->rank == a->rank - 1 &&
+         kl_custom_same_dims(a->rank - 2, given->dims, a->dims) && given->dims[a->rank - 2] == n &&
+         kl_shape_compatible(given, s->elems[1]) && are_taus(s->elems[2], a, m < n ? m : n);
+}
+
 // There are no more reflections than columns, nor those than rows.
 static bool is_orgqr(const kl_comp *c, const kl_instr *in, kl_dtype t) {
   if (in->noperands != 2) return false;
@@ -146,6 +157,7 @@ bool kl_custom_fits_lapack(const kl_comp *c, const kl_instr *in, kl_custom kind,
   case KL_CUSTOM_GETRF: return is_getrf(c, in, t);
   case KL_CUSTOM_PERMUTATION: return is_permutation(c, in);
   case KL_CUSTOM_GEQRF: return is_geqrf(c, in, t);
+  case KL_CUSTOM_GEQP3: return is_geqp3(c, in, t);
   case KL_CUSTOM_ORGQR: return is_orgqr(c, in, t);
   case KL_CUSTOM_EIGH: return is_eigh(c, in, t);
   case KL_CUSTOM_SVD: return kl_custom_fits_svd(c, in, t);

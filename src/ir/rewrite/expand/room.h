@@ -47,6 +47,10 @@ uint32_t kl_expand_orgqr(kl_graph *g, uint32_t a, uint32_t taus);
 void kl_expand_qr_computations(kl_graph *g, const kl_comp *c, const kl_instr *in);
 // The loop that decomposes matrices of this shape, or that multiplies so many reflections of their columns.
 void kl_expand_qr_loop(kl_graph *g, const kl_shape *s, int64_t steps, bool product);
+// The same of columns exchanged, the longest of what is left first: (R with vectors, numbers of columns from 1, taus).
+// `given`: columns that are to come first, where not zero.
+uint32_t kl_expand_geqp3(kl_graph *g, uint32_t a, uint32_t given, const kl_shape *results);
+void kl_expand_geqp3_computations(kl_graph *g, const kl_shape *s);
 // (V, w, info) of the matrices' named triangle, as a call gives them; its computations (eigh.c).
 uint32_t kl_expand_eigh(kl_graph *g, uint32_t a, bool lower, const kl_shape *results);
 void kl_expand_eigh_computations(kl_graph *g, const kl_shape *s);
