@@ -592,6 +592,12 @@ static const struct {
      "less { a = f32[4] parameter(0) n = s32[] constant(1) ROOT r = f32[<=4] set-dimension-size(a, n), dimensions={0} "
      "}\nENTRY e { x = f32[4] parameter(0) ROOT w = f32[4] while(x), condition=no, body=less }",
      "while: expected a result whose dimension 0 is dynamic (<=4), as those of its operands are, found f32[4]"},
+    // And what comes behind is looked at, too.
+    {"f { a = f32[<=4] parameter(0) ROOT r = f32[<=4] negate(a) }\n"
+     "ENTRY e { x = f32[4] parameter(0) n = s32[] parameter(1) d = f32[<=4] set-dimension-size(x, n), dimensions={0} "
+     "a = f32[4] negate(d) s = ((f32[<=4]), f32[<=4]) async-start(d), calls=f b = f32[<=4] async-done(s) "
+     "ROOT r = (f32[4], f32[<=4]) tuple(a, b) }",
+     "negate: expected a result whose dimension 0 is dynamic (<=4), as those of its operands are, found f32[4]"},
     {"f { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }\n"
      "ENTRY e { x = f32[] parameter(0) n = s32[] parameter(1) i = s32[3,0] parameter(2) u = f32[3] parameter(3) "
      "j = s32[<=3,0] set-dimension-size(i, n), dimensions={0} ROOT r = f32[] scatter(x, j, u), "

@@ -115,7 +115,8 @@ static kl_sized start(sizer *x, kl_sizing *z) {
   bool copies = z->in->op == KL_OP_COPY_START;
   uint32_t *parts = KL_NEW_N(&x->g.scratch, uint32_t, s->nelems + 1u), n = z->in->noperands;
   kl_sized result = copies ? z->operands[0] : call(x, z);
-  if (x->full || x->refused) return result;
+  z->refused |= x->refused >= MOST_REFUSED; // what it calls was left half way
+  if (x->full || z->refused) return (kl_sized){0};
   parts[0] = copies ? z->values[0] : kl_graph_tuple(&x->g, n, z->values);
   parts[1] = result.value;
   for (uint32_t i = 2; i < s->nelems; i++) parts[i] = kl_emit_zeros(&x->g.e, z->in, kl_size_known(z, s->elems[i]));
