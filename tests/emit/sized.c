@@ -194,6 +194,20 @@ static const char *const cases[] = {
     "y = s32[<=8,4] set-dimension-size(v, k0), dimensions={0} t = s32[<=8,<=4] set-dimension-size(y, k1), "
     "dimensions={1} d = s32[<=7,<=6] select-and-scatter(e, t, z), window={size=2x3 stride=1x2 pad=1_1x2_1}, "
     "select=less, scatter=plus ROOT r = (f32[2,<=7], s32[<=7,<=6]) tuple(c, d)",
+    // Groups of a size: of features of the input and of the kernel, of batches, all in one.
+    "two = s32[] constant(2) l = s32[] multiply(n, two) h = s32[] multiply(m, two) p = f32[3,6,14] parameter(2) "
+    "w = f32[3,7,8] parameter(3) a = f32[3,6,<=14] set-dimension-size(p, l), dimensions={2} "
+    "v = f32[3,<=7,8] set-dimension-size(w, n), dimensions={1} "
+    "c = f32[3,4,8] convolution(a, v), window={size=3}, dim_labels=b0f_0io->b0f, feature_group_count=2 "
+    "u = f32[3,<=7,<=8] set-dimension-size(v, h), dimensions={2} "
+    "d = f32[3,4,<=8] convolution(a, u), window={size=3}, dim_labels=b0f_0io->b0f, feature_group_count=2 "
+    "q = s32[14,6,5] parameter(4) y = s32[3,5,8] parameter(5) b = s32[<=14,6,5] set-dimension-size(q, l), "
+    "dimensions={0} x = s32[<=14,<=6,5] set-dimension-size(b, m), dimensions={1} "
+    "z = s32[3,5,<=8] set-dimension-size(y, h), dimensions={2} "
+    "e = s32[<=7,6,8] convolution(b, y), window={size=3 pad=1_1}, dim_labels=b0f_0io->b0f, batch_group_count=2 "
+    "g = s32[<=7,<=6,<=8] convolution(x, z), window={size=3 pad=1_1}, dim_labels=b0f_0io->b0f, batch_group_count=2 "
+    "k = s32[] get-dimension-size(g), dimensions={0} "
+    "ROOT r = (f32[3,4,8], f32[3,4,<=8], s32[<=7,6,8], s32[<=7,<=6,<=8], s32[]) tuple(c, d, e, g, k)",
 };
 
 static const char computations[] =

@@ -114,24 +114,65 @@ static bool lay_out(kl_sizing *z, uint32_t i, uint32_t size, kl_window_dim *w) {
   return true;
 }
 
+// Groups, of which each has its part of `size` elements, where the bound has them: each in front of its part of that.
+// And back.
+static uint32_t regroup(kl_sizing *z, uint32_t v, uint32_t dim, uint32_t size, int64_t groups, bool back) {
+  kl_graph *g = z->g;
+  int64_t bound = kl_graph_shape(g, v)->dims[dim];
+  if (!bound) return v;
+  uint32_t at = kl_graph_iota(g, KILN_S32, 1, &bound, 0), part = kl_graph_with(g, KL_OP_DIVIDE, size, groups);
+  if (back) part = kl_graph_with(g, KL_OP_MAXIMUM, part, 1);
+  part = kl_graph_broadcast(g, part, 1, &bound, NULL);
+  uint32_t room = kl_graph_number(g, KILN_S32, bound / groups, 1, &bound), by = back ? part : room;
+  uint32_t group = kl_graph_binary(g, KL_OP_DIVIDE, at, by), in = kl_graph_binary(g, KL_OP_REMAINDER, at, by);
+  uint32_t from = kl_graph_binary(g, KL_OP_MULTIPLY, group, back ? room : part);
+  uint32_t most = back ? kl_graph_broadcast(g, size, 1, &bound, NULL) : part;
+  uint32_t there = kl_graph_compare(g, KL_LT, back ? at : in, most);
+  return take(z, v, dim, kl_graph_binary(g, KL_OP_ADD, from, in), there);
+}
+
+// What a convolution sums over: features of the input, those of its group, and of the kernel.
+static void pair_features(kl_sizing *z, kl_extents x[2]) {
+  const kl_conv_dims *c = z->in->more->conv;
+  uint32_t d = (uint32_t)c->input_feature, size = kl_extent(z, 0, d);
+  int64_t groups = z->in->more->feature_groups;
+  kl_size_pairs(z, (kl_ints){1, &c->input_feature}, (kl_ints){1, &c->kernel_input}, x);
+  if (groups == 1) return;
+  uint32_t own = size == KL_WHOLE ? KL_WHOLE : kl_graph_with(z->g, KL_OP_DIVIDE, size, groups);
+  x[0].of[d] = KL_WHOLE;
+  x[1].of[c->kernel_input] = kl_size_least(z, own, kl_extent(z, 1, (uint32_t)c->kernel_input));
+  if (size != KL_WHOLE) z->values[0] = regroup(z, z->values[0], d, size, groups, false);
+}
+
+// The batch, which groups may share, and features of the kernel, which belong to groups.
+static void place_groups(kl_sizing *z) {
+  const kl_more *m = z->in->more;
+  const kl_conv_dims *c = m->conv;
+  uint32_t batch = kl_extent(z, 0, (uint32_t)c->input_batch), features = kl_extent(z, 1, (uint32_t)c->kernel_output);
+  int64_t groups = m->batch_groups * m->feature_groups;
+  z->out->of[c->result_batch] = batch;
+  z->out->of[c->result_feature] = features;
+  if (batch != KL_WHOLE && m->batch_groups > 1) {
+    z->out->of[c->result_batch] = kl_graph_with(z->g, KL_OP_DIVIDE, batch, groups);
+    z->values[0] = regroup(z, z->values[0], (uint32_t)c->input_batch, batch, groups, false);
+  }
+  if (features != KL_WHOLE && groups > 1)
+    z->values[1] = regroup(z, z->values[1], (uint32_t)c->kernel_output, features, groups, false);
+}
+
 // A place in padding is a pair whose left element is 0, and so is one behind the last element.
 uint32_t kl_size_convolution(kl_sizing *z) {
   static const char expected[] = "windows, padding, and bounds of at most 2^28 with what lies between elements";
   const kl_more *m = z->in->more;
   const kl_conv_dims *c = m->conv;
   kl_extents x[2];
-  bool groups = m->batch_groups != 1 && kl_is_sized(z, 0, (uint32_t)c->input_batch);
-  if (m->feature_groups != 1 || m->batch_groups != 1)
-    groups |= kl_is_sized(z, 0, (uint32_t)c->input_feature) || kl_is_sized(z, 1, (uint32_t)c->kernel_input) ||
-              kl_is_sized(z, 1, (uint32_t)c->kernel_output);
-  if (groups) return kl_size_refuse(z, "dynamic dimensions that are not in groups");
+  int64_t groups = m->batch_groups * m->feature_groups; // one of them is 1
   kl_more *own = KL_NEW(&z->g->m->arena, kl_more);
   kl_window_dim *window = kl_arena_dup(&z->g->m->arena, m->window, m->nwindow * sizeof *window);
   *own = *m;
   own->window = window;
-  z->out->of[c->result_batch] = kl_extent(z, 0, (uint32_t)c->input_batch);
-  z->out->of[c->result_feature] = kl_extent(z, 1, (uint32_t)c->kernel_output);
-  kl_size_pairs(z, (kl_ints){1, &c->input_feature}, (kl_ints){1, &c->kernel_input}, x);
+  place_groups(z);
+  pair_features(z, x);
   for (uint32_t i = 0; i < c->n; i++) {
     uint32_t d = (uint32_t)c->input[i], k = kl_extent(z, 0, d), size = kl_extent(z, 1, (uint32_t)c->kernel[i]);
     int64_t bound = z->in->shape->dims[c->result[i]];
@@ -147,5 +188,7 @@ uint32_t kl_size_convolution(kl_sizing *z) {
   kl_instr in = *z->in;
   in.more = own;
   in.shape = kl_size_known(z, in.shape);
-  return kl_size_emit(z, in, in.noperands, z->values);
+  uint32_t v = kl_size_emit(z, in, in.noperands, z->values), features = kl_extent(z, 1, (uint32_t)c->kernel_output);
+  bool back = features != KL_WHOLE && groups > 1;
+  return back ? regroup(z, v, (uint32_t)c->result_feature, features, groups, true) : v;
 }
