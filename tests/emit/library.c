@@ -23,8 +23,15 @@
 #define CONV(mode, scale, side, more)                                                                                  \
   "{\"cudnn_conv_backend_config\":{\"activation_mode\":\"" mode "\",\"conv_result_scale\":" scale                      \
   ",\"side_input_scale\":" side ",\"leakyrelu_alpha\":0.25" more "},\"reification_cost\":[]}"
-#define STEPS(text) CONV("kNone", "1", "0", ",\"serialized_graph\":\"" text "\"")
-#define NO_MORE     CONV("kNone", "1", "0", "")
+#define STEPS(text)       CONV("kNone", "1", "0", ",\"serialized_graph\":\"" text "\"")
+#define NO_MORE           CONV("kNone", "1", "0", "")
+
+#define BATCHES(lhs, rhs) "\"lhs_batch_dimensions\":[" lhs "],\"rhs_batch_dimensions\":[" rhs "]"
+#define ATTENTION(scale, mask, batches, more)                                                                          \
+  "{\"operation_queue_id\": \"0\", \"cudnn_fmha_backend_config\": {\"fmha_scale\": " scale ", \"mask_type\": \"" mask  \
+  "\", \"dropout_rate\": 0.0" more ", " batches "}}"
+#define HEADS_LAST       "\"bmm1_dot_dimension_numbers\": {" BATCHES("\"0\",\"2\"", "\"0\",\"2\"") "}"
+#define HEADS_FIRST_BACK "\"bmm1_grad_gemm1_dot_dimension_numbers\": {" BATCHES("\"0\",\"1\"", "\"0\",\"1\"") "}"
 
 typedef struct row {
   const char *params; // statements
@@ -204,6 +211,41 @@ static const row rows[] = {
      "s = f32[2,3,5,6]" IMAGE_CONV "i = f32[2,3,5,6] minimum(s, d) pp = f32[2,3,5,6] broadcast(p), dimensions={} m = f32[2,3,5,6] multiply(i, pp) "
      "x = f32[2,3,5,6] maximum(m, s) " NUMBER("z", "0") "c = pred[2,3,5,6] compare(x, z), direction=GT e = f32[2,3,5,6] exponential-minus-one(x) r0 = f32[2,3,5,6] select(c, x, e) "},
 
+    {IMAGE, "(f8e4m3fn[2,3,5,6], f32[]) custom-call(a, b), " IMAGE_WINDOW, "__cudnn$convForwardGraph", STEPS("1:[f32]conv();2:[f8e4m3fn]relu(1);3:[f32]amax(2);"), "01",
+     "s = f32[2,3,5,6]" IMAGE_CONV NUMBER("z", "0") "x = f32[2,3,5,6] maximum(s, z) o = f32[] constant(0) r1 = f32[] reduce(x, o), dimensions={0,1,2,3}, to_apply=max "
+     NUMBER("h", "448") "w = f32[2,3,5,6] minimum(x, h) r0 = f8e4m3fn[2,3,5,6] convert(w) "},
+
+    // --- attention ---
+    {"q = bf16[2,5,3,4] parameter(0) k = bf16[2,7,3,4] parameter(1) v = bf16[2,7,3,6] parameter(2) b = f16[1,3,5,1] parameter(3) ",
+     "(bf16[2,3,5,6]{3,1,2,0}, f32[2,3,5], u8[0]) custom-call(q, k, v, b), api_version=API_VERSION_STATUS_RETURNING", "__cudnn$fmhaScaleBiasSoftmax",
+     ATTENTION("0.375", "CAUSAL", HEADS_LAST, ", \"sliding_window_length\": 3"), "01",
+     "d = f32[2,3,5,7] dot(q, k), lhs_batch_dims={0,2}, rhs_batch_dims={0,2}, lhs_contracting_dims={3}, rhs_contracting_dims={3} "
+     "c0 = f32[] constant(0.375) c = f32[2,3,5,7] broadcast(c0), dimensions={} m = f32[2,3,5,7] multiply(d, c) bf = f32[1,3,5,1] convert(b) "
+     "br = f32[3,5] reshape(bf) bb = f32[2,3,5,7] broadcast(br), dimensions={1,2} n = f32[2,3,5,7] add(m, bb) i = s32[2,3,5,7] iota(), iota_dimension=2 "
+     "j = s32[2,3,5,7] iota(), iota_dimension=3 three0 = s32[] constant(3) three = s32[2,3,5,7] broadcast(three0), dimensions={} jt = s32[2,3,5,7] add(j, three) "
+     "le = pred[2,3,5,7] compare(j, i), direction=LE gt = pred[2,3,5,7] compare(jt, i), direction=GT seen = pred[2,3,5,7] and(le, gt) "
+     "inf0 = f32[] constant(-inf) inf = f32[2,3,5,7] broadcast(inf0), dimensions={} x = f32[2,3,5,7] select(seen, n, inf) "
+     "t = f32[2,3,5] reduce(x, inf0), dimensions={3}, to_apply=max tt = f32[2,3,5,7] broadcast(t), dimensions={0,1,2} s = f32[2,3,5,7] subtract(x, tt) "
+     "e = f32[2,3,5,7] exponential(s) o = f32[] constant(0) u = f32[2,3,5] reduce(e, o), dimensions={3}, to_apply=sum uu = f32[2,3,5,7] broadcast(u), dimensions={0,1,2} "
+     "p = f32[2,3,5,7] divide(e, uu) w = f32[2,3,5,6] dot(p, v), lhs_batch_dims={0,1}, rhs_batch_dims={0,2}, lhs_contracting_dims={3}, rhs_contracting_dims={1} "
+     "r0 = bf16[2,3,5,6]{3,1,2,0} convert(w) l = f32[2,3,5] log(u) r1 = f32[2,3,5] add(t, l) "},
+    {"q = f32[2,3,5,4] parameter(0) k = f32[2,3,7,4] parameter(1) v = f32[2,3,7,6] parameter(2) l = f32[2,3,5] parameter(3) g = f32[2,3,5,6] parameter(4) "
+     "b = f32[2,1,1,7] parameter(5) o = f32[2,3,5,6] parameter(6) ",
+     "(f32[2,3,5,4], f32[2,3,7,4], f32[2,3,7,6], f32[2,1,1,7], u8[0]) custom-call(q, k, v, l, g, b, o)", "__cudnn$fmhaScaleBiasSoftmaxBackward",
+     ATTENTION("0.375", "NO_MASK", HEADS_FIRST_BACK, ""), "0123",
+     "d = f32[2,3,5,7] dot(q, k), lhs_batch_dims={0,1}, rhs_batch_dims={0,1}, lhs_contracting_dims={3}, rhs_contracting_dims={3} "
+     "c0 = f32[] constant(0.375) c = f32[2,3,5,7] broadcast(c0), dimensions={} m = f32[2,3,5,7] multiply(d, c) br = f32[2,7] reshape(b) "
+     "bb = f32[2,3,5,7] broadcast(br), dimensions={0,3} x = f32[2,3,5,7] add(m, bb) ll = f32[2,3,5,7] broadcast(l), dimensions={0,1,2} y = f32[2,3,5,7] subtract(x, ll) "
+     "p = f32[2,3,5,7] exponential(y) a = f32[2,3,5,7] dot(g, v), lhs_batch_dims={0,1}, rhs_batch_dims={0,1}, lhs_contracting_dims={3}, rhs_contracting_dims={3} "
+     "w = f32[2,3,5] dot(g, o), lhs_batch_dims={0,1,2}, rhs_batch_dims={0,1,2}, lhs_contracting_dims={3}, rhs_contracting_dims={3} "
+     "ww = f32[2,3,5,7] broadcast(w), dimensions={0,1,2} z = f32[2,3,5,7] subtract(a, ww) s = f32[2,3,5,7] multiply(p, z) "
+     "q1 = f32[2,3,5,4] dot(s, k), lhs_batch_dims={0,1}, rhs_batch_dims={0,1}, lhs_contracting_dims={3}, rhs_contracting_dims={2} "
+     "cq = f32[2,3,5,4] broadcast(c0), dimensions={} r0 = f32[2,3,5,4] multiply(q1, cq) "
+     "k1 = f32[2,3,7,4] dot(s, q), lhs_batch_dims={0,1}, rhs_batch_dims={0,1}, lhs_contracting_dims={2}, rhs_contracting_dims={2} "
+     "ck = f32[2,3,7,4] broadcast(c0), dimensions={} r1 = f32[2,3,7,4] multiply(k1, ck) "
+     "r2 = f32[2,3,7,6] dot(p, g), lhs_batch_dims={0,1}, rhs_batch_dims={0,1}, lhs_contracting_dims={2}, rhs_contracting_dims={2} "
+     "zero = f32[] constant(0) f = f32[2,7] reduce(s, zero), dimensions={1,2}, to_apply=sum r3 = f32[2,1,1,7] reshape(f) "},
+
     // --- sorts ---
     {"a = s8[3,40] parameter(0) ", "(s8[3,40], u8[77]) custom-call(a)", "xla.gpu.ext.cub_sort_keys", "{descending = true, batch_size = 3 : i64}", "0",
      "r0 = s8[3,40] sort(a), dimensions={1}, to_apply=more "},
@@ -251,6 +293,7 @@ static void put_root(kl_sb *b, const row *r, const char *name) {
 
 static void put_head(kl_sb *b, const row *r) {
   kl_sb_puts(b, "HloModule fusion\nmax { a = f32[] parameter(0) b = f32[] parameter(1) ROOT m = f32[] maximum(a, b) }\n"
+                "sum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT m = f32[] add(a, b) }\n"
                 "more { a = s8[] parameter(0) b = s8[] parameter(1) ROOT r = pred[] compare(a, b), direction=GT }\n"
                 "less { a = u8[] parameter(0) b = u8[] parameter(1) x = f32[] parameter(2) y = f32[] parameter(3) "
                 "ROOT r = pred[] compare(a, b), direction=LT }\n"
@@ -261,10 +304,10 @@ static void put_head(kl_sb *b, const row *r) {
 
 static void put_call(kl_sb *b, const row *r) {
   put_head(b, r);
-  kl_sbf(b, "%s = %s, custom_call_target=\"%s\", backend_config=%s\n", r->results ? "k" : "g0", r->call, r->target,
+  kl_sbf(b, "%s = %s, custom_call_target=\"%s\", backend_config=%s\n", r->results ? "made" : "g0", r->call, r->target,
          r->config);
   for (int i = 0; r->results && r->results[i]; i++)
-    kl_sbf(b, "  g%d = %.*s get-tuple-element(k), index=%d\n", i, KL_FMT(type_of(r->call, r->results[i] - '0')),
+    kl_sbf(b, "  g%d = %.*s get-tuple-element(made), index=%d\n", i, KL_FMT(type_of(r->call, r->results[i] - '0')),
            r->results[i] - '0');
   put_root(b, r, "g");
 }
@@ -429,6 +472,27 @@ static const struct {
     {"f32[2,4,3] custom-call(i, k), window={size=3}, dim_labels=b0f_0io->b0f, "
      "custom_call_target=\"__cudnn$convForwardGraph\", backend_config=" STEPS("1:[f32]conv();2:[f32]amax(1);"),
      "expected the value of the last step"},
+    {"(f32[2,1,6,4], u8[0]) custom-call(h, h, h), custom_call_target=\"__cudnn$fmhaSoftmax\", "
+     "backend_config=" ATTENTION("1", "PADDING", HEADS_LAST, ""),
+     "expected NO_MASK or CAUSAL as mask_type, found \"PADDING\""},
+    {"(f32[2,1,6,4], u8[0]) custom-call(h, h, h), custom_call_target=\"__cudnn$fmhaSoftmax\", "
+     "backend_config=" ATTENTION("1", "CAUSAL", HEADS_FIRST_BACK, ""),
+     "expected 0, and 1 or 2, as batches of the first product"},
+    {"(f32[2,1,6,4], u8[0]) custom-call(h, h), custom_call_target=\"__cudnn$fmhaSoftmax\", backend_config=" ATTENTION(
+         "1", "CAUSAL", HEADS_LAST, ""),
+     "expected (q, k, v, [bias])"},
+    {"(f32[2,1,6,4], u8[0]) custom-call(h, h, i), custom_call_target=\"__cudnn$fmhaSoftmax\", "
+     "backend_config=" ATTENTION("1", "CAUSAL", HEADS_LAST, ""),
+     "expected queries, keys and values of four dimensions"},
+    {"(f32[2,1,6,4], u8[0]) custom-call(h, h, h), custom_call_target=\"__cudnn$fmhaSoftmax\", "
+     "backend_config=" ATTENTION("1", "NO_MASK", HEADS_LAST, ", \"sliding_window_length\": 3"),
+     "expected a sliding window with a CAUSAL mask alone"},
+    {"(f32[2,1,6,4], u8[0]) custom-call(h, h, h), custom_call_target=\"__cudnn$fmhaSoftmax\", "
+     "backend_config=" ATTENTION("1", "NO_MASK", HEADS_LAST, ", \"max_seg_per_batch\": 3"),
+     "expected one sequence a batch (max_seg_per_batch 1), found 3"},
+    {"(f32[2,6,1,4], u8[0]) custom-call(h, h, h), custom_call_target=\"__cudnn$fmhaSoftmax\", "
+     "backend_config=" ATTENTION("1", "NO_MASK", HEADS_LAST, ""),
+     "expected a result, maybe its logarithms"},
     {"(f32[9], u8[4]) custom-call(c), custom_call_target=\"xla.gpu.ext.cub_sort_keys\", backend_config={descending = "
      "2}",
      "expected an object in JSON"},
@@ -444,7 +508,8 @@ START_TEST(what_libraries_have_not_is_refused) {
   char text[1500];
   snprintf(text, sizeof text,
            "HloModule m\nENTRY m { a = f32[5,7] parameter(0) b = f32[7,3] parameter(1) c = f32[9] parameter(2) "
-           "i = f32[2,6,4] parameter(3) k = f32[3,4,3] parameter(4) ROOT r = %s }\n",
+           "i = f32[2,6,4] parameter(3) k = f32[3,4,3] parameter(4) "
+           "h = f32[2,6,1,4] reshape(i) ROOT r = %s }\n",
            misfits[_i].text);
   kiln_module *m = parse(text);
   kiln_artifact *a = NULL;

@@ -42,6 +42,7 @@ typedef enum kl_custom {
   KL_CUSTOM_CONV_KERNEL, // and to its kernel
   KL_CUSTOM_CONV_BIAS,   // one that has a bias, or a side input
   KL_CUSTOM_CONV_STEPS,  // one, and steps behind it: kl_conv_steps
+  KL_CUSTOM_ATTENTION,   // kl_attention
   KL_CUSTOM_SOLVE,       // triangular-solve, beside memory
   KL_CUSTOM_SORT,        // stable, along the last dimension: of keys, or of keys and what goes with them
   KL_CUSTOM_THREE_FRY,   // JAX's block cipher: (keys, counters) of two words each -> two words
@@ -148,5 +149,20 @@ bool kl_custom_steps(const kl_comp *c, const kl_instr *in, kl_conv_steps *out);
 
 bool kl_custom_sort(const kl_instr *in, bool *descending);
 bool kl_custom_solve(const kl_instr *in, kl_more *out); // what the attributes of triangular-solve say
+
+// Attention of queries [batch, tokens, heads, width] to keys and values (or heads before tokens), or what its gradient
+// hands back to these (ir/rewrite/expand/attention.c).
+typedef struct kl_attention {
+  bool back;
+  uint32_t heads;  // which dimension of what is given they are: 1 or 2; tokens are the other one
+  int64_t size[4]; // of scores: batch, heads, queries, keys
+  int64_t width;   // of a value
+  double scale;
+  bool causal;      // a query sees keys up to its own place
+  int64_t window;   // and no more of these; 0: all
+  int bias;         // an operand
+  bool more, spare; // the logarithm of each row's sum, or the bias's gradient, is a result; memory is
+} kl_attention;
+bool kl_custom_attention(const kl_comp *c, const kl_instr *in, kl_attention *out);
 
 #endif

@@ -52,12 +52,14 @@ bool kl_xla_is_array(const kl_shape *s);
 // The first result, of this many and maybe memory behind; NULL: they are others.
 const kl_shape *kl_xla_result(const kl_instr *in, uint32_t n, bool *spare);
 
-// As kl_custom_gemm and kl_custom_conv, with the reason where they are not. (gemm.c, conv.c, steps.c, other.c)
+// As kl_custom_gemm and kl_custom_conv, with the reason where they are not. (gemm.c, conv.c, steps.c, attention.c,
+// other.c)
 bool kl_xla_gemm(const kl_comp *c, const kl_instr *in, kl_gemm *out, kl_fault *f);
 bool kl_xla_conv(const kl_comp *c, const kl_instr *in, kl_after *out, kl_fault *f);
 bool kl_xla_steps(const kl_comp *c, const kl_instr *in, kl_conv_steps *out, kl_fault *f);
 // Are operands and this result those of a convolution of the call's kind?
 bool kl_xla_conv_arrays(const kl_comp *c, const kl_instr *in, const kl_shape *to, kl_fault *f);
+bool kl_xla_attention(const kl_comp *c, const kl_instr *in, kl_attention *out, kl_fault *f);
 bool kl_xla_other(const kl_comp *c, const kl_instr *in, kl_fault *f);
 
 #endif

@@ -87,6 +87,10 @@ static const target targets[] = {
     {"__cudnn$convBackwardFilter", KL_CUSTOM_CONV_KERNEL},
     {"__cudnn$convBiasActivationForward", KL_CUSTOM_CONV_BIAS},
     {"__cudnn$convForwardGraph", KL_CUSTOM_CONV_STEPS},
+    {"__cudnn$fmhaSoftmax", KL_CUSTOM_ATTENTION},
+    {"__cudnn$fmhaScaleBiasSoftmax", KL_CUSTOM_ATTENTION},
+    {"__cudnn$fmhaSoftmaxBackward", KL_CUSTOM_ATTENTION},
+    {"__cudnn$fmhaScaleBiasSoftmaxBackward", KL_CUSTOM_ATTENTION},
     {"__cub$DeviceRadixSort", KL_CUSTOM_SORT},
     {"__cub$DeviceRadixSortUnassignedScratchSize", KL_CUSTOM_SORT},
     {"xla.gpu.ext.cub_sort_unassigned_scratch_size", KL_CUSTOM_SORT},
@@ -161,6 +165,7 @@ static bool fits_library(const kl_comp *c, const kl_instr *in, kl_fault *f) {
   kl_gemm gemm;
   kl_after conv;
   kl_conv_steps steps;
+  kl_attention attention;
   switch (kl_custom_named(in)) {
   case KL_CUSTOM_GEMM:
   case KL_CUSTOM_GEMM_F8: return kl_xla_gemm(c, in, &gemm, f);
@@ -169,6 +174,7 @@ static bool fits_library(const kl_comp *c, const kl_instr *in, kl_fault *f) {
   case KL_CUSTOM_CONV_KERNEL:
   case KL_CUSTOM_CONV_BIAS: return kl_xla_conv(c, in, &conv, f);
   case KL_CUSTOM_CONV_STEPS: return kl_xla_steps(c, in, &steps, f);
+  case KL_CUSTOM_ATTENTION: return kl_xla_attention(c, in, &attention, f);
   default: return kl_xla_other(c, in, f);
   }
 }

@@ -535,7 +535,8 @@ uint32_t kl_graph_topk(kl_graph *g, uint32_t a, int64_t k, bool largest) {
   return emit(g, in, 1, &a);
 }
 
-uint32_t kl_graph_reduce_over(kl_graph *g, uint32_t a, uint32_t n, const int64_t *dims, kl_combiner by) {
+uint32_t kl_graph_reduce_from(kl_graph *g, uint32_t a, uint32_t n, const int64_t *dims, kl_combiner by,
+                              uint32_t initial) {
   const kl_shape *s = kl_graph_shape(g, a);
   int64_t to[KILN_MAX_RANK] = {0}, folded = 1;
   bool gone[KILN_MAX_RANK] = {0};
@@ -554,8 +555,11 @@ uint32_t kl_graph_reduce_over(kl_graph *g, uint32_t a, uint32_t n, const int64_t
                  .ncalled = 1,
                  .called = kl_arena_dup(&g->m->arena, &comp, sizeof comp),
                  .given = 3};
-  uint32_t init = kl_graph_number(g, s->dtype, 0, 0, NULL);
-  return emit(g, in, 2, (uint32_t[]){a, init});
+  return emit(g, in, 2, (uint32_t[]){a, initial});
+}
+
+uint32_t kl_graph_reduce_over(kl_graph *g, uint32_t a, uint32_t n, const int64_t *dims, kl_combiner by) {
+  return kl_graph_reduce_from(g, a, n, dims, by, kl_graph_number(g, kl_graph_shape(g, a)->dtype, 0, 0, NULL));
 }
 
 uint32_t kl_graph_reduce(kl_graph *g, uint32_t a, uint32_t dim, kl_combiner by) {

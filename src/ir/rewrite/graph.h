@@ -125,8 +125,10 @@ uint32_t kl_graph_triangular_solve(kl_graph *g, uint32_t a, uint32_t b, const kl
 // Stable, along the last dimension, by the first of one or two arrays, whose order there is: that array, or both.
 uint32_t kl_graph_sort(kl_graph *g, uint32_t n, const uint32_t *values, bool descending);
 uint32_t kl_graph_topk(kl_graph *g, uint32_t a, int64_t k, bool largest); // (values, s32 indices)
-// Over one dimension; the initial value is 0 or false.
+// Over one dimension or several; the initial value is 0 or false where none is given.
 uint32_t kl_graph_reduce(kl_graph *g, uint32_t a, uint32_t dim, kl_combiner by);
+uint32_t kl_graph_reduce_from(kl_graph *g, uint32_t a, uint32_t n, const int64_t *dims, kl_combiner by,
+                              uint32_t initial);
 uint32_t kl_graph_reduce_over(kl_graph *g, uint32_t a, uint32_t n, const int64_t *dims, kl_combiner by);
 // Sums or maxima of a[i, 0..j], of indices [n, m] that are not negative. In blocks, and what comes before each block
 // likewise: there is no kernel for scans yet.

@@ -40,6 +40,7 @@ def device(plugin):
 def main():
     where = SingleDeviceSharding(device(sys.argv[1]))
     wanted = sys.argv[2:]
+    dump.programs_library.ATTENTION[0] = 'cudnn'
     for name, how in dump.programs.PROGRAMS.items():
         if wanted and name not in wanted:
             continue

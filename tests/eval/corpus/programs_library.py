@@ -7,6 +7,7 @@ from jax import lax
 from programs import ints, normal, register
 
 BF16 = jnp.bfloat16
+ATTENTION = ['xla']  # or cudnn: which implementation is traced
 
 
 def library(name, roundings, **how):
@@ -38,6 +39,30 @@ def library_attention():
         return jnp.einsum('bhqk,bkhd->bqhd', jax.nn.softmax(jnp.where(mask, scores, -1e9)), v)
 
     return f, tuple(normal(i, 2, 6, 3, 16, scale=0.5) for i in range(3))
+
+
+def attend(q, k, v, bias=None, **how):
+    return jax.nn.dot_product_attention(q, k, v, bias, implementation=ATTENTION[0], **how)
+
+
+@library('library_flash', 60, dtype='bfloat16')
+def library_flash():
+    def f(q, k, v, b):
+        return attend(q, k, v, b), attend(q, k[:, :6], v[:, :6], is_causal=True, scale=0.3, local_window_size=(2, 0))
+
+    return f, (normal(1, 2, 6, 2, 8, dtype=BF16), normal(2, 2, 10, 2, 8, dtype=BF16), normal(3, 2, 10, 2, 8, dtype=BF16),
+               normal(4, 1, 2, 6, 10, dtype=BF16))
+
+
+@library('library_flash_grads', 120, dtype='bfloat16')
+def library_flash_grads():
+    def loss(q, k, v, b):
+        o = attend(q, k, v, b).astype(np.float32)
+        p = attend(q, k[:, :6], v[:, :6], is_causal=True).astype(np.float32)
+        return jnp.sum(o * o) + jnp.sum(p * p)
+
+    return jax.grad(loss, argnums=(0, 1, 2, 3)), (normal(1, 1, 6, 2, 8, dtype=BF16), normal(2, 1, 10, 2, 8, dtype=BF16),
+                                                  normal(3, 1, 10, 2, 8, dtype=BF16), normal(4, 1, 2, 6, 10, dtype=BF16))
 
 
 @library('library_numbers', 60, dtype='float32', x64=True)

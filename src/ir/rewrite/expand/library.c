@@ -282,6 +282,7 @@ uint32_t kl_expand_library(const kl_expansion *x) {
   case KL_CUSTOM_GEMM_F8: return write_gemm(x);
   case KL_CUSTOM_SOLVE: return write_solve(x);
   case KL_CUSTOM_SORT: return write_sort(x);
+  case KL_CUSTOM_ATTENTION: return kl_expand_attention(x);
   case KL_CUSTOM_CONV_STEPS: return write_steps(x);
   case KL_CUSTOM_THREE_FRY: {
     uint32_t words[2] = {x->operands[2], x->operands[3]};
@@ -297,6 +298,7 @@ void kl_expand_library_computations(kl_graph *g, const kl_comp *c, const kl_inst
   bool product = kl_custom_named(in) == KL_CUSTOM_GEMM || kl_custom_named(in) == KL_CUSTOM_GEMM_F8;
   if (product && kl_custom_gemm(c, in, &m) && m.after.most) kl_graph_combiner(g, KL_COMBINE_MAX, m.after.steps);
   kl_conv_steps steps;
+  if (kl_custom_named(in) == KL_CUSTOM_ATTENTION) kl_expand_attention_computations(g);
   if (kl_custom_named(in) == KL_CUSTOM_CONV_STEPS && kl_custom_steps(c, in, &steps) && steps.nlargest)
     kl_graph_combiner(g, KL_COMBINE_MAX, KILN_F32);
   if (kl_custom_named(in) == KL_CUSTOM_SORT) {

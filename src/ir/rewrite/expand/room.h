@@ -30,9 +30,11 @@ uint32_t kl_expand_words(kl_graph *g, const kl_shape *s, uint64_t key, const uin
 // ThreeFry's 20 rounds of two arrays of words, in place. The words of the key are one each, or arrays like these.
 void kl_expand_three_fry(kl_graph *g, const uint32_t key[2], uint32_t x[2]);
 
-// A call of a library of XLA:GPU, as ops; and the computations of these (library.c, conv.c).
+// A call of a library of XLA:GPU, as ops; and the computations of these (library.c, conv.c, attention.c).
 uint32_t kl_expand_library(const kl_expansion *x);
 void kl_expand_library_computations(kl_graph *g, const kl_comp *c, const kl_instr *in);
+uint32_t kl_expand_attention(const kl_expansion *x);
+void kl_expand_attention_computations(kl_graph *g);
 // Sums of products in type t, of the kinds of convolutions.
 uint32_t kl_expand_conv(const kl_expansion *x, const kl_shape *to, kl_dtype t);
 
