@@ -207,7 +207,8 @@ static void pair(sized *x) {
   case KL_KIND_SORT: pair_all(x, -1); return;
   case KL_KIND_CONCATENATE: pair_all(x, in->dims[0]); return;
   case KL_KIND_DOT:
-    if (in->op != KL_OP_DOT) return;
+    if (in->op == KL_OP_SCALED_DOT) return;
+    if (more->rhs_group.n) least(&x->dims[1][more->rhs_group.p[0]], &x->dims[2][x->own[2].shape->rank - 1]);
     pair_lists(x, more->lhs_batch, more->rhs_batch);
     pair_lists(x, more->lhs_contracting, more->rhs_contracting);
     return;

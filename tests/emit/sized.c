@@ -208,6 +208,22 @@ static const char *const cases[] = {
     "g = s32[<=7,<=6,<=8] convolution(x, z), window={size=3 pad=1_1}, dim_labels=b0f_0io->b0f, batch_group_count=2 "
     "k = s32[] get-dimension-size(g), dimensions={0} "
     "ROOT r = (f32[3,4,8], f32[3,4,<=8], s32[<=7,6,8], s32[<=7,<=6,<=8], s32[]) tuple(c, d, e, g, k)",
+    // Dots of groups: of rows that are there, of fewer groups than there is room for, of what is summed; and batches.
+    "p = f32[9,7] parameter(2) w = f32[7,7,5] parameter(3) g = u8[7] parameter(4) t = u8[] constant(3) "
+    "ts = u8[7] broadcast(t), dimensions={} g1 = u8[7] and(g, ts) s = s32[7] convert(g1) "
+    "a = f32[9,<=7] set-dimension-size(p, n), dimensions={1} b = f32[<=9,<=7] set-dimension-size(a, m), dimensions={0} "
+    "c = f32[<=9,5] ragged-dot(b, w, s), lhs_contracting_dims={1}, rhs_contracting_dims={1}, lhs_ragged_dims={0}, "
+    "rhs_group_dims={0} v = f32[7,7,<=5] set-dimension-size(w, m), dimensions={2} "
+    "r0 = s32[<=7] set-dimension-size(s, n), dimensions={0} "
+    "d = f32[9,<=5] ragged-dot(p, v, r0), lhs_contracting_dims={1}, rhs_contracting_dims={1}, lhs_ragged_dims={0}, "
+    "rhs_group_dims={0} u = f32[<=7,7,5] set-dimension-size(w, m), dimensions={0} "
+    "e = f32[9,5] ragged-dot(p, u, s), lhs_contracting_dims={1}, rhs_contracting_dims={1}, lhs_ragged_dims={0}, "
+    "rhs_group_dims={0} q = f32[9,5] parameter(5) y = f32[<=9,5] set-dimension-size(q, m), dimensions={0} "
+    "x = f32[<=9,7] set-dimension-size(p, n), dimensions={0} "
+    "h = f32[7,7,5] ragged-dot(x, y, s), lhs_contracting_dims={0}, rhs_contracting_dims={0}, lhs_ragged_dims={0}, "
+    "rhs_group_dims={} k = f32[<=7,7,5] ragged-dot(p, q, r0), lhs_contracting_dims={0}, rhs_contracting_dims={0}, "
+    "lhs_ragged_dims={0}, rhs_group_dims={} "
+    "ROOT r = (f32[<=9,5], f32[9,<=5], f32[9,5], f32[7,7,5], f32[<=7,7,5]) tuple(c, d, e, h, k)",
 };
 
 static const char computations[] =

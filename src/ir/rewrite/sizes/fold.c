@@ -163,17 +163,34 @@ static uint32_t reduce_window(kl_sizing *z) {
 
 // --- contractions ---------------------------------------------------------------------------------------------------
 
+// Of groups that are not there, or have no matrix, no rows. Their number is the result's first where they are of what
+// is summed.
+static bool leave_groups(kl_sizing *z, uint32_t *to) {
+  const kl_more *more = z->in->more;
+  uint32_t last = z->shapes[2]->rank - 1, groups = kl_extent(z, 2, last);
+  kl_extents x;
+  if (more->rhs_group.n) groups = kl_size_least(z, groups, kl_extent(z, 1, (uint32_t)more->rhs_group.p[0]));
+  for (uint32_t d = 0; d <= last; d++) {
+    x.of[d] = d == last ? groups : KL_WHOLE;
+    if (d < last && kl_is_sized(z, 2, d)) return false;
+  }
+  z->values[2] = kl_size_mask(z, z->values[2], &x, kl_size_zero(z, z->shapes[2]->dtype));
+  if (kl_size_has(more->lhs_contracting, (uint32_t)more->lhs_ragged.p[0])) z->out->of[(*to)++] = groups;
+  return true;
+}
+
 static uint32_t dot(kl_sizing *z) {
   const kl_more *more = z->in->more;
   uint32_t to = 0;
-  if (z->in->op != KL_OP_DOT) return kl_size_refuse(z, "a dot without groups and scales");
+  if (z->in->op == KL_OP_SCALED_DOT) return kl_size_refuse(z, "a dot without scales");
+  if (z->in->op == KL_OP_RAGGED_DOT && !leave_groups(z, &to)) return kl_size_refuse(z, "batches of known groups");
   for (uint32_t i = 0; i < more->lhs_batch.n; i++)
     z->out->of[to++] = kl_size_least(z, kl_extent(z, 0, (uint32_t)more->lhs_batch.p[i]),
                                      kl_extent(z, 1, (uint32_t)more->rhs_batch.p[i]));
   for (uint32_t k = 0; k < 2; k++)
     for (uint32_t d = 0; d < z->shapes[k]->rank; d++)
       if (!kl_size_has(k ? more->rhs_batch : more->lhs_batch, d) &&
-          !kl_size_has(k ? more->rhs_contracting : more->lhs_contracting, d))
+          !kl_size_has(k ? more->rhs_contracting : more->lhs_contracting, d) && !(k && kl_size_has(more->rhs_group, d)))
         z->out->of[to++] = kl_extent(z, k, d);
   kl_extents x[2];
   kl_size_pairs(z, more->lhs_contracting, more->rhs_contracting, x);
