@@ -72,7 +72,7 @@
   X(COMPLEX, "complex", 2, BINARY, CPLX, F)                                                                            \
   /* elementwise, three operands */                                                                                    \
   X(SELECT, "select", 3, SELECT, GIVEN, A)                                                                             \
-  X(CLAMP, "clamp", 3, CLAMP, SAME, IF)                                                                                \
+  X(CLAMP, "clamp", 3, CLAMP, SAME, A)                                                                                 \
   /* pure index transforms and data sources */                                                                         \
   X(PARAMETER, "parameter", 0, PARAMETER, GIVEN, A)                                                                    \
   X(CONSTANT, "constant", 0, CONSTANT, GIVEN, A)                                                                       \

@@ -216,6 +216,12 @@ ARITHMETIC_LOOP(MAXIMUM)
 ARITHMETIC_LOOP(MINIMUM)
 #undef ARITHMETIC_LOOP
 
+static void Z(run_clamp)(const kl_ew *e, int64_t n, const void *const in[3], void *out) {
+  const Z(part) *lo = in[0], *x = in[1], *hi = in[2];
+  Z(part) *o = out;
+  for (int64_t i = 0; i < n; i++) o[i] = Z(arithmetic)(KL_OP_MINIMUM, Z(arithmetic)(KL_OP_MAXIMUM, lo[i], x[i]), hi[i]);
+}
+
 static void Z(run_negate)(const kl_ew *e, int64_t n, const void *const in[3], void *out) {
   const P *a = in[0];
   P *o = out;
@@ -273,6 +279,7 @@ static kl_ew_run *Z(select)(kl_op op) {
   case KL_OP_DIVIDE: return Z(run_DIVIDE);
   case KL_OP_MAXIMUM: return Z(run_MAXIMUM);
   case KL_OP_MINIMUM: return Z(run_MINIMUM);
+  case KL_OP_CLAMP: return Z(run_clamp);
   case KL_OP_NEGATE: return Z(run_negate);
   case KL_OP_REAL: return Z(run_real);
   case KL_OP_IMAG: return Z(run_imag);

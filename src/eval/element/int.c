@@ -170,6 +170,12 @@ static void run_pred_binary(const kl_ew *e, int64_t n, const void *const in[3], 
   for (int64_t i = 0; i < n; i++) o[i] = pred_binary(e->op, a[i] != 0, b[i] != 0);
 }
 
+static void run_pred_clamp(const kl_ew *e, int64_t n, const void *const in[3], void *out) {
+  const uint8_t *lo = in[0], *x = in[1], *hi = in[2];
+  uint8_t *o = out;
+  for (int64_t i = 0; i < n; i++) o[i] = (lo[i] || x[i]) && hi[i];
+}
+
 // --- which loop ---------------------------------------------------------------------------------------------------
 
 #define OP_CASE(OP, SUFFIX, T, BITS, SIGNED)                                                                           \
@@ -207,6 +213,7 @@ static kl_ew_run *select_pred(kl_op op) {
   case KL_OP_AND:
   case KL_OP_OR:
   case KL_OP_XOR: return run_pred_binary;
+  case KL_OP_CLAMP: return run_pred_clamp;
   default: return NULL;
   }
 }

@@ -413,6 +413,8 @@ kl_pair kl_emit_op(kb *k, const kl_plan_op *op, kl_dtype from, kl_dtype to, kl_d
   bool is_float = kl_is_float(from), binary = kl_op_table[op->op].kind == KL_KIND_BINARY;
   if (op->op == KL_OP_COMPARE)
     r.re = compare(k, op->direction, from, x[0].re, x[1].re);
+  else if (op->op == KL_OP_CLAMP && from == KILN_PRED)
+    r.re = kb_and(k, kb_or(k, x[0].re, x[1].re), x[2].re);
   else if (op->op == KL_OP_CLAMP)
     r.re = clamp(k, from, x[0].re, x[1].re, x[2].re);
   else if (op->op == KL_OP_IS_FINITE)

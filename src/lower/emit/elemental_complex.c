@@ -29,6 +29,11 @@ static kb_reg compare(kb *k, kl_direction d, kl_pair x, kl_pair y) {
   }
 }
 
+static kl_pair extreme(kb *k, kl_pair x, kl_pair y, bool greatest) {
+  kb_reg first = ordered(k, x, y, greatest, true);
+  return (kl_pair){kb_select(k, first, x.re, y.re), kb_select(k, first, x.im, y.im)};
+}
+
 static km_complex parts(kl_pair x) {
   return (km_complex){x.re, x.im};
 }
@@ -37,7 +42,6 @@ static kl_pair pair(km_complex z) {
 }
 
 kl_pair kl_emit_complex_op(kb *k, const kl_plan_op *op, kl_dtype part, const kl_pair *x) {
-  kl_pair r = x[0];
   switch (op->op) {
   case KL_OP_ADD: return (kl_pair){kb_fadd(k, x[0].re, x[1].re), kb_fadd(k, x[0].im, x[1].im)};
   case KL_OP_SUBTRACT: return (kl_pair){kb_fsub(k, x[0].re, x[1].re), kb_fsub(k, x[0].im, x[1].im)};
@@ -50,13 +54,9 @@ kl_pair kl_emit_complex_op(kb *k, const kl_plan_op *op, kl_dtype part, const kl_
   case KL_OP_REAL: return (kl_pair){.re = x[0].re};
   case KL_OP_IMAG: return (kl_pair){.re = x[0].im};
   case KL_OP_COMPARE: return (kl_pair){.re = compare(k, op->direction, x[0], x[1])};
-  case KL_OP_MAXIMUM:
-  case KL_OP_MINIMUM: {
-    kb_reg first = ordered(k, x[0], x[1], op->op == KL_OP_MAXIMUM, true);
-    r.re = kb_select(k, first, x[0].re, x[1].re);
-    r.im = kb_select(k, first, x[0].im, x[1].im);
-    return r;
-  }
+  case KL_OP_MAXIMUM: return extreme(k, x[0], x[1], true);
+  case KL_OP_MINIMUM: return extreme(k, x[0], x[1], false);
+  case KL_OP_CLAMP: return extreme(k, extreme(k, x[0], x[1], true), x[2], false);
   default: return pair(km_complex_call(k, op->op, parts(x[0])));
   }
 }
