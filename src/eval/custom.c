@@ -49,6 +49,7 @@ kiln_status kl_ev_custom_call(kl_ev *ev, const kl_comp *c, const kl_instr *in, c
   case KL_CUSTOM_GETRF: return kl_ev_lu(ev, c, in, operands, out);
   case KL_CUSTOM_PERMUTATION: return kl_ev_permutation(ev, c, in, operands, out);
   case KL_CUSTOM_GEQRF: return kl_ev_qr(ev, c, in, operands, out);
+  case KL_CUSTOM_GTSV: return kl_ev_gtsv(ev, c, in, operands, out);
   case KL_CUSTOM_GEQP3: return kl_ev_pivoted_qr(ev, c, in, operands, out);
   case KL_CUSTOM_ORGQR: return kl_ev_reflections(ev, c, in, operands, out);
   case KL_CUSTOM_EIGH: return matrices(ev, kl_ev_eigh, c, in, operands, out);

@@ -46,15 +46,19 @@
 // the largest |re| + |im|, counted from 1; info is the number of the first pivot that is zero, or 0.
 // Its geqrf and orgqr (ungqr) reflect by 1 - tau v v^H, where v has a 1 in place k and zeros above, as
 // ir/rewrite/expand/qr.c says; its geqp3 changes column k, before, with the first from there on that is given, or else
-// the first of those that are longest from row k on. Its syevd (heevd) has A = V diag(w) V^H, w ascending, of the
-// Hermitian matrix A whose named triangle it reads, imaginary parts of its diagonal aside; of each column of V the
-// first element of at least 5/8 of the magnitude of the largest is real and positive. Where A has what is no number all
-// is NaN. info is 0. Its gesdd and gesvd have A = U diag(s) V^H, s descending, and of each row of V^H, up to the number
-// of values, that first element real and positive; the rest is as of syevd. The operand's memory has anything at the
-// end, and so have U and V where they are not asked for, or belong to no value. Calls of a GPU's libraries are the ops
-// that docs/modules.md names. stochastic-convert takes floats and unsigned integers r of their width. With d the result
-// type's next value from x towards zero and u the one after it, the result is u where r < floor((|x| - |d|) / (|u| -
-// |d|) * 2^bits), else d. Integers saturate as soon as x reaches their ends; NaN gives 0.
+// the first of those that are longest from row k on. Its gtsv solves a tridiagonal system by elimination; rows i and i
+// + 1 change places where |re| + |im| of what is below the pivot is greater, and info is the number of the first pivot
+// that is zero, from 1, or 0. Its syevd (heevd) has A = V diag(w) V^H, w ascending, of the Hermitian matrix A whose
+// named triangle it reads, imaginary parts of its diagonal aside; of each column of V the first element of at least 5/8
+// of the magnitude of the largest is real and positive. Where A has what is no number all is NaN. info is 0. Its gesdd
+// and gesvd have A = U diag(s) V^H, s descending, and of each row of V^H, up to the number of values, that first
+// element real and positive; the rest is as of syevd. The operand's memory has anything at the end, and so have U and V
+// where they are not asked for, or belong to no value. Calls of a GPU's libraries are the ops that docs/modules.md
+// names.
+//
+// stochastic-convert takes floats and unsigned integers r of their width. With d the result type's next value
+// from x towards zero and u the one after it, the result is u where r < floor((|x| - |d|) / (|u| - |d|) * 2^bits), else
+// d. Integers saturate as soon as x reaches their ends; NaN gives 0.
 //
 // One instruction is one value per element, unknown as it may be: whoever reads it reads the same bits. So an op that
 // reads one value twice has the results that this one value can give: compare(y, y) is known but for NaN, y - y is 0
@@ -78,6 +82,8 @@
 //   geqrf, orgqr,     that of each step, sums in any order, carried from reflection to reflection. Open from where the
 //   geqp3             sign of what is reflected, or whether there is anything to reflect, is not known, and from where
 //                     sums of magnitudes may overflow; of geqp3 the columns from where errors decide which is longest.
+//   gtsv              that of each step, carried from row to row. Open where a pivot may be zero, where errors decide
+//                     which row is the pivot's, and where a step may overflow.
 //   syevd             eigenvalues and vectors of a matrix that is off by gamma(4 (n + 8)) |A| in Frobenius's norm, and
 //                     V by gamma(4 (n + 8)) from unitary: a vector's radius is what that makes of it by the distance of
 //                     its eigenvalue to the others. Open where that is too near, or which element is turned to be real.

@@ -216,6 +216,7 @@ kl_ev_op kl_ev_batch_norm;                                  // special/norm.c
 kl_ev_op kl_ev_cholesky, kl_ev_triangular_solve, kl_ev_fft; // special/linalg.c, special/fft.c
 kl_ev_op kl_ev_lu, kl_ev_permutation;                       // special/lu.c: custom calls
 kl_ev_op kl_ev_qr, kl_ev_pivoted_qr, kl_ev_reflections;     // special/qr.c: custom calls
+kl_ev_op kl_ev_gtsv;                                        // special/gtsv.c: custom calls
 kl_ev_op kl_ev_eigh, kl_ev_svd;                             // special/eigh.c, special/svd.c: custom calls
 kl_ev_op kl_ev_while, kl_ev_conditional;                    // control.c
 

@@ -175,6 +175,7 @@ def programs():
                            floats(3, 6, 6) + 4 * np.eye(6, dtype=np.float32), floats(3, 6, 2)),
         "least squares": (lambda a, b: (lambda q, r: jax.scipy.linalg.solve_triangular(r, q.T @ b))(*jnp.linalg.qr(a)),
                           floats(12, 5), floats(12, 2)),
+        "tridiagonal systems": (lax.linalg.tridiagonal_solve, floats(2, 9), floats(2, 9) + 4, floats(2, 9), floats(2, 9, 3)),
         "pivoted": (lambda a: jax.scipy.linalg.qr(a, pivoting=True, mode="economic"), floats(6, 4)),
         "spectrum": (lambda a: jnp.linalg.eigvalsh(a @ a.swapaxes(1, 2)), floats(2, 5, 5)),
         "pseudoinverse": (lambda a, b: (jnp.linalg.pinv(a), jnp.linalg.norm(a, 2), jnp.linalg.matrix_rank(a),

@@ -1,13 +1,7 @@
 // QR decompositions by Householder's reflections, also of columns exchanged, and products of reflections, as LAPACK has
 // them (geqrf, geqp3, orgqr), batch by batch in long double. Beside each number goes a bound of how far any device's
 // may lie from it: that of the steps below, whose sums may have any order, from the operand's own slack on.
-#include "eval/special/num.h"
-
-// A number and its bound.
-typedef struct rough {
-  num v;
-  double e;
-} rough;
+#include "eval/special/rough.h"
 
 typedef struct qr_job {
   const kl_evval *a, *taus; // taus: of a product
@@ -15,56 +9,18 @@ typedef struct qr_job {
   const kl_evval *given;    // of columns exchanged: which come first, and
   kl_evval *numbers;        // which are where
   int64_t m, n, steps;
-  double unit;        // of one operation: that of the type, four times that for complex numbers
-  double least, most; // that the type has
-  rough *room;        // by worker: m * n, twice, then m and n
+  rough_type type;
+  rough *room; // by worker: m * n, twice, then m and n
 } qr_job;
 
 static size_t room_of(const qr_job *job) {
   return (size_t)(2 * job->m * job->n + job->m + job->n + 1);
 }
 
-static double size_of(rough x) {
-  return num_size(x.v) + x.e;
-}
-
 // A bound of the error of a sum of n products beside those of what is summed.
 static double gamma_of(const qr_job *job, int64_t n) {
-  double nu = (double)n * job->unit;
+  double nu = (double)n * job->type.unit;
   return nu < 0.5 ? nu / (1 - nu) : INFINITY;
-}
-
-static rough get(const kl_evval *v, int64_t i) {
-  return (rough){num_get(v->shape->dtype, kl_ev_plane(v, KL_EV_DATA), v->splat ? 0 : i), num_slack(v, i)};
-}
-
-static void put(kl_evval *v, int64_t i, rough x) {
-  num_put(v, i, x.v, kl_ev_exact(v) ? 0 : x.e * (1 + 0x1p-20));
-}
-
-// --- arithmetic ---------------------------------------------------------------------------------------------------
-
-static rough rounded(const qr_job *job, num v, double e) {
-  return (rough){v, e + job->unit * (num_size(v) + e) + job->least};
-}
-
-static rough times(const qr_job *job, rough x, rough y) {
-  num v = num_mul(x.v, y.v);
-  return rounded(job, v, size_of(x) * size_of(y) - num_size(x.v) * num_size(y.v));
-}
-
-static rough minus(const qr_job *job, rough x, rough y) {
-  return rounded(job, num_sub(x.v, y.v), x.e + y.e);
-}
-
-static rough over(const qr_job *job, rough x, rough y) {
-  num v = num_div(x.v, y.v);
-  double room = num_size(y.v) - y.e;
-  return rounded(job, v, room > 0 ? (x.e + num_size(v) * y.e) / room : INFINITY);
-}
-
-static rough conjugate(rough x) {
-  return (rough){num_conj(x.v), x.e};
 }
 
 // --- reflections --------------------------------------------------------------------------------------------------
@@ -72,7 +28,7 @@ static rough conjugate(rough x) {
 // Open where something on the way may overflow: what is made of numbers of this size, of which tau is at most 2, and 1
 // the largest of v.
 static bool may_overflow(const qr_job *job, double size) {
-  return size >= job->most / 8;
+  return size >= job->type.most / 8;
 }
 
 // a [m, n] less tau v (v^H a), from row `from` and column `to` on; v is zero above.
@@ -82,16 +38,16 @@ static void apply(const qr_job *job, rough *a, const rough *v, rough tau, int64_
     rough w = {{0, 0}, 0};
     double sizes = 0;
     for (int64_t i = from; i < job->m; i++) {
-      rough x = conjugate(v[i]), y = a[i * job->n + j];
+      rough x = rough_conj(v[i]), y = a[i * job->n + j];
       w.v = num_add(w.v, num_mul(x.v, y.v));
-      w.e += size_of(x) * size_of(y) - num_size(x.v) * num_size(y.v);
-      sizes += size_of(x) * size_of(y);
+      w.e += rough_size(x) * rough_size(y) - num_size(x.v) * num_size(y.v);
+      sizes += rough_size(x) * rough_size(y);
     }
-    w.e += gamma * sizes + (double)job->m * job->least;
+    w.e += gamma * sizes + (double)job->m * job->type.least;
     if (may_overflow(job, sizes)) w.e = INFINITY;
     for (int64_t i = from; i < job->m; i++) {
       rough *x = &a[i * job->n + j];
-      *x = minus(job, *x, times(job, times(job, tau, v[i]), w));
+      *x = rough_minus(&job->type, *x, rough_times(&job->type, rough_times(&job->type, tau, v[i]), w));
     }
   }
 }
@@ -113,8 +69,8 @@ static length span_of(const qr_job *job, const rough *a, int64_t k, int64_t colu
     below += square;
     if (i > k || kl_is_complex(job->a->shape->dtype)) rest += x.e * x.e;
   }
-  rough r = rounded(job, (num){sqrtl(all), 0}, sqrt(error));
-  r.e += gamma_of(job, job->m - k + 8) * size_of(r) + (double)job->m * job->least;
+  rough r = rough_rounded(&job->type, (num){sqrtl(all), 0}, sqrt(error));
+  r.e += gamma_of(job, job->m - k + 8) * rough_size(r) + (double)job->m * job->type.least;
   return (length){r, below != 0, rest > 0 && !(sqrtl(below) > sqrt(rest) * (1 + 0x1p-20))};
 }
 
@@ -125,14 +81,14 @@ static bool reflect(const qr_job *job, rough *a, rough *v, int64_t k, rough *tau
   *tau = (rough){{0, 0}, 0};
   if (x.unsure) return false;
   if (!x.rest) return true;
-  if ((alpha.e >= fabs((double)alpha.v.re) && alpha.e > 0) || may_overflow(job, size_of(x.all))) return false;
+  if ((alpha.e >= fabs((double)alpha.v.re) && alpha.e > 0) || may_overflow(job, rough_size(x.all))) return false;
   rough beta = x.all;
   if (!(alpha.v.re < 0)) beta.v.re = -beta.v.re;
-  rough off = minus(job, alpha, beta);
-  *tau = over(job, (rough){{-off.v.re, -off.v.im}, off.e}, beta);
+  rough off = rough_minus(&job->type, alpha, beta);
+  *tau = rough_over(&job->type, (rough){{-off.v.re, -off.v.im}, off.e}, beta);
   v[k] = (rough){{1, 0}, 0};
-  for (int64_t i = k + 1; i < job->m; i++) v[i] = over(job, a[i * job->n + k], off);
-  apply(job, a, v, conjugate(*tau), k, k + 1);
+  for (int64_t i = k + 1; i < job->m; i++) v[i] = rough_over(&job->type, a[i * job->n + k], off);
+  apply(job, a, v, rough_conj(*tau), k, k + 1);
   a[k * job->n + k] = beta;
   for (int64_t i = k + 1; i < job->m; i++) a[i * job->n + k] = v[i];
   return true;
@@ -161,7 +117,7 @@ static int64_t pick(const qr_job *job, const rough *a, const int32_t *numbers, i
     rough x = span_of(job, a, k, j).all;
     bool more = x.v.re > most.v.re;
     if (isnan(x.v.re)) return k;
-    others = fmax(others, size_of(more ? most : x));
+    others = fmax(others, rough_size(more ? most : x));
     if (more) most = x, best = j;
   }
   *sure = k + 1 == job->n || others < num_size(most.v) - most.e;
@@ -203,7 +159,7 @@ static void decompose(void *arg, uint32_t worker, int64_t begin, int64_t end) {
     bool known = true;
     int32_t *numbers = job->given ? numbers_of(job, which) : NULL;
     int64_t open = job->n; // from this column on
-    for (int64_t i = 0; i < count; i++) a[i] = get(job->a, which * count + i);
+    for (int64_t i = 0; i < count; i++) a[i] = rough_get(job->a, which * count + i);
     for (int64_t j = 0; numbers && j < job->n; j++) numbers[j] = (int32_t)(j + 1);
     for (int64_t k = 0; k < job->steps; k++) {
       rough tau = {{0, 0}, INFINITY};
@@ -219,12 +175,12 @@ static void decompose(void *arg, uint32_t worker, int64_t begin, int64_t end) {
         if (open > k + 1) open = k + 1;
       }
       if (k >= open) tau.e = INFINITY;
-      put(job->out_taus, which * job->steps + k, tau);
+      rough_put(job->out_taus, which * job->steps + k, tau);
     }
     if (numbers) put_numbers(job, which, open);
     for (int64_t i = 0; i < count; i++) {
       if (numbers && i % job->n >= open) a[i].e = INFINITY;
-      put(job->out, which * count + i, a[i]);
+      rough_put(job->out, which * count + i, a[i]);
     }
   }
 }
@@ -235,15 +191,15 @@ static void multiply(void *arg, uint32_t worker, int64_t begin, int64_t end) {
   rough *a = job->room + worker * room_of(job), *q = a + count, *v = q + count;
   for (int64_t which = begin; which < end; which++) {
     for (int64_t i = 0; i < count; i++) {
-      a[i] = get(job->a, which * count + i);
+      a[i] = rough_get(job->a, which * count + i);
       q[i] = (rough){{i / job->n == i % job->n, 0}, 0};
     }
     for (int64_t k = job->steps - 1; k >= 0; k--) {
       v[k] = (rough){{1, 0}, 0};
       for (int64_t i = k + 1; i < job->m; i++) v[i] = a[i * job->n + k];
-      apply(job, q, v, get(job->taus, which * job->steps + k), k, 0);
+      apply(job, q, v, rough_get(job->taus, which * job->steps + k), k, 0);
     }
-    for (int64_t i = 0; i < count; i++) put(job->out, which * count + i, q[i]);
+    for (int64_t i = 0; i < count; i++) rough_put(job->out, which * count + i, q[i]);
   }
 }
 
@@ -257,14 +213,8 @@ static void number_all(const qr_job *job) {
 
 static qr_job job_of(const kl_evval *a, int64_t steps) {
   const kl_shape *s = a->shape;
-  kl_dtype part = num_part(s->dtype);
-  return (qr_job){.a = a,
-                  .m = s->dims[s->rank - 2],
-                  .n = s->dims[s->rank - 1],
-                  .steps = steps,
-                  .unit = num_unit(part) * (kl_is_complex(s->dtype) ? 4 : 1),
-                  .least = num_least(part),
-                  .most = kl_float_decode(part, kl_float_next(part, kl_float_encode(part, INFINITY), false))};
+  return (qr_job){
+      .a = a, .m = s->dims[s->rank - 2], .n = s->dims[s->rank - 1], .steps = steps, .type = rough_type_of(s->dtype)};
 }
 
 static kiln_status run(kl_ev *ev, qr_job *job, kl_ev_body *body) {

@@ -2,7 +2,8 @@
 #include "ir/custom/room.h"
 
 // Routines that frameworks call by way of these.
-static const char *const libraries[] = {"lapack_", "blas_", "cusolver_", "cublas_", "hipsolver_", "hipblas_", "magma_"};
+static const char *const libraries[] = {"lapack_",  "blas_",     "cusolver_",  "cublas_", "hipsolver_",
+                                        "hipblas_", "cusparse_", "hipsparse_", "magma_"};
 static const struct {
   const char *part, *advice;
 } routines[] = {
@@ -38,7 +39,9 @@ static const struct {
     {"ev", "expected eigenvalues that are computed elsewhere and given as a parameter"},
     {"hrd", "expected a Hessenberg decomposition that is computed elsewhere and given as a parameter"},
     {"trd", "expected a tridiagonal form that is computed elsewhere and given as a parameter"},
-    {"gtsv", "expected tridiagonal systems that are solved elsewhere and given as a parameter"},
+    {"gtsv",
+     ("expected tridiagonal systems by lapack_?gtsv_ffi of three diagonals and right-hand sides of its type, with "
+      "all four again and s32 info, or cusparse_gtsv2_ffi with the last alone")},
 };
 static const struct {
   const char *target, *advice;

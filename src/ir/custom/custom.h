@@ -26,6 +26,10 @@ typedef enum kl_custom {
   // row k on.
   KL_CUSTOM_GEQP3,
   KL_CUSTOM_ORGQR, // (vectors, taus) -> the first columns of that product, as many as the vectors' array has
+  // (lower, diagonal, upper, b) -> (lower, diagonal, upper, x, s32 info), or x alone: A x = b of the tridiagonal A,
+  // whose row i is lower[i], diagonal[i], upper[i], by LAPACK's exchanges of rows. info is the number of the first
+  // pivot that is zero, from 1, or 0; the diagonals' memory has anything.
+  KL_CUSTOM_GTSV,
   // (a) -> (V, w, s32 info): A = V diag(w) V^H of the Hermitian matrix whose named triangle this is, w ascending. Of
   // each column of V the first element of at least 5/8 of the magnitude of the largest is real and positive.
   KL_CUSTOM_EIGH,

@@ -141,6 +141,18 @@ static bool is_eigh(const kl_comp *c, const kl_instr *in, kl_dtype t) {
          attributes(in, &more);
 }
 
+// Three diagonals and right-hand sides; all of them again with info, or the last alone.
+static bool is_gtsv(const kl_comp *c, const kl_instr *in, kl_dtype t) {
+  const kl_shape *s = in->shape;
+  if (in->noperands != 4) return false;
+  const kl_shape *b = kl_operand(c, in, 3)->shape;
+  if (!kl_custom_are_matrices(b, t)) return false;
+  bool all = s->dtype == KILN_TUPLE, fits = all ? s->nelems == 5 : kl_shape_compatible(s, b);
+  for (uint32_t k = 0; k < 3 && fits; k++) fits = are_taus(kl_operand(c, in, k)->shape, b, b->dims[b->rank - 2]);
+  for (uint32_t k = 0; k < 4 && fits && all; k++) fits = kl_shape_compatible(kl_operand(c, in, k)->shape, s->elems[k]);
+  return fits && (!all || kl_custom_is_info(s->elems[4], b));
+}
+
 static bool is_permutation(const kl_comp *c, const kl_instr *in) {
   if (in->noperands != 1) return false;
   const kl_shape *a = kl_operand(c, in, 0)->shape, *s = in->shape;
@@ -158,6 +170,7 @@ bool kl_custom_fits_lapack(const kl_comp *c, const kl_instr *in, kl_custom kind,
   case KL_CUSTOM_PERMUTATION: return is_permutation(c, in);
   case KL_CUSTOM_GEQRF: return is_geqrf(c, in, t);
   case KL_CUSTOM_GEQP3: return is_geqp3(c, in, t);
+  case KL_CUSTOM_GTSV: return is_gtsv(c, in, t);
   case KL_CUSTOM_ORGQR: return is_orgqr(c, in, t);
   case KL_CUSTOM_EIGH: return is_eigh(c, in, t);
   case KL_CUSTOM_SVD: return kl_custom_fits_svd(c, in, t);

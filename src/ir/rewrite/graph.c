@@ -506,6 +506,28 @@ uint32_t kl_graph_triangular_solve(kl_graph *g, uint32_t a, uint32_t b, const kl
   return emit(g, in, 2, (uint32_t[]){a, b});
 }
 
+uint32_t kl_graph_steps(kl_graph *g, uint32_t step, uint32_t n, uint32_t carries, const uint32_t *values, int64_t dim,
+                        bool reverse) {
+  const kl_shape *root = kl_root(&g->m->comp[step])->shape, *whole = kl_graph_shape(g, values[0]);
+  const kl_shape **parts = KL_NEW_N(&g->scratch, const kl_shape *, root->nelems + 1u);
+  for (uint32_t k = 0; k < root->nelems; k++)
+    parts[k] = k + carries < root->nelems ? kl_shape_array(g->m, root->elems[k]->dtype, whole->rank, whole->dims)
+                                          : root->elems[k];
+  kl_more *more = KL_NEW(&g->m->arena, kl_more);
+  *more = kl_no_more;
+  more->carries = carries;
+  more->is_reverse = reverse;
+  kl_instr in = {.op = KL_OP_SCAN,
+                 .shape = kl_shape_tuple(g->m, root->nelems, parts),
+                 .more = more,
+                 .ndims = 1,
+                 .dims = keep(g, &dim, 1),
+                 .given = reverse ? 23 : 19,
+                 .ncalled = 1};
+  in.called = kl_arena_dup(&g->m->arena, &step, sizeof step);
+  return emit(g, in, n + carries, values);
+}
+
 uint32_t kl_graph_sort(kl_graph *g, uint32_t n, const uint32_t *values, bool descending) {
   const kl_shape *s = kl_graph_shape(g, values[0]), *other = n > 1 ? kl_graph_shape(g, values[1]) : NULL;
   const kl_graph_order_of *o = comparator_of(g, s->dtype, other ? other->dtype : KILN_DTYPE_NONE, descending);

@@ -125,6 +125,10 @@ uint32_t kl_graph_triangular_solve(kl_graph *g, uint32_t a, uint32_t b, const kl
 // Stable, along the last dimension, by the first of one or two arrays, whose order there is: that array, or both.
 uint32_t kl_graph_sort(kl_graph *g, uint32_t n, const uint32_t *values, bool descending);
 uint32_t kl_graph_topk(kl_graph *g, uint32_t a, int64_t k, bool largest); // (values, s32 indices)
+// A scan along dimension `dim`: `step` takes a slice of each of n values, then each of `carries` initial ones, and
+// gives outputs and what is carried on; results are the outputs' rows and the last of what is carried.
+uint32_t kl_graph_steps(kl_graph *g, uint32_t step, uint32_t n, uint32_t carries, const uint32_t *values, int64_t dim,
+                        bool reverse);
 // Over one dimension or several; the initial value is 0 or false where none is given.
 uint32_t kl_graph_reduce(kl_graph *g, uint32_t a, uint32_t dim, kl_combiner by);
 uint32_t kl_graph_reduce_from(kl_graph *g, uint32_t a, uint32_t n, const int64_t *dims, kl_combiner by,

@@ -16,6 +16,7 @@ static bool takes(const kiln_module *m, const kl_comp *c, const kl_instr *in) {
   case KL_CUSTOM_GEQRF:
   case KL_CUSTOM_ORGQR:
   case KL_CUSTOM_GEQP3:
+  case KL_CUSTOM_GTSV:
   case KL_CUSTOM_EIGH:
   case KL_CUSTOM_SVD: return true;
   case KL_CUSTOM_TOPK: return kl_custom_topk(m, in, &largest);
@@ -31,6 +32,7 @@ static void computations(kl_graph *g, const kl_comp *c, const kl_instr *in) {
   case KL_CUSTOM_PERMUTATION: kl_expand_lu_computations(g, c, in); break;
   case KL_CUSTOM_GEQRF:
   case KL_CUSTOM_ORGQR: kl_expand_qr_computations(g, c, in); break;
+  case KL_CUSTOM_GTSV: kl_expand_gtsv_computations(g, kl_operand(c, in, 3)->shape); break;
   case KL_CUSTOM_GEQP3: kl_expand_geqp3_computations(g, kl_operand(c, in, 0)->shape); break;
   case KL_CUSTOM_EIGH: kl_expand_eigh_computations(g, kl_operand(c, in, 0)->shape); break;
   case KL_CUSTOM_SVD: {
@@ -107,6 +109,7 @@ static uint32_t write(const kl_expansion *x) {
   case KL_CUSTOM_PERMUTATION: return kl_expand_permutation(x->g, x->operands[0], s);
   case KL_CUSTOM_GEQRF: return kl_expand_geqrf(x->g, x->operands[0]);
   case KL_CUSTOM_ORGQR: return kl_expand_orgqr(x->g, x->operands[0], x->operands[1]);
+  case KL_CUSTOM_GTSV: return kl_expand_gtsv(x->g, x->operands, s);
   case KL_CUSTOM_GEQP3: return kl_expand_geqp3(x->g, x->operands[0], x->operands[1], s);
   case KL_CUSTOM_EIGH: return write_eigh(x);
   case KL_CUSTOM_SVD: return write_svd(x);

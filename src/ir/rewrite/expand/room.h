@@ -53,6 +53,10 @@ void kl_expand_qr_loop(kl_graph *g, const kl_shape *s, int64_t steps, bool produ
 // `given`: columns that are to come first, where not zero.
 uint32_t kl_expand_geqp3(kl_graph *g, uint32_t a, uint32_t given, const kl_shape *results);
 void kl_expand_geqp3_computations(kl_graph *g, const kl_shape *s);
+// What solves tridiagonal systems, of the three diagonals and right-hand sides: a tuple as gtsv has it, or x alone
+// (gtsv.c).
+uint32_t kl_expand_gtsv(kl_graph *g, const uint32_t *operands, const kl_shape *results);
+void kl_expand_gtsv_computations(kl_graph *g, const kl_shape *sides);
 // (V, w, info) of the matrices' named triangle, as a call gives them; its computations (eigh.c).
 uint32_t kl_expand_eigh(kl_graph *g, uint32_t a, bool lower, const kl_shape *results);
 void kl_expand_eigh_computations(kl_graph *g, const kl_shape *s);
