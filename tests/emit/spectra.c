@@ -455,15 +455,22 @@ static const char *const misfits[] = {
     "backend_config={compute_uv = true, full_matrices = true, transposed = true}",
     "(f32[3,2], f32[2], f32[3,2], f32[3,2], s32[]) custom-call(b), custom_call_target=\"cusolver_gesvdj_ffi\", "
     "backend_config={compute_uv = true, full_matrices = false}",
+    // Nowhere is room for twice as much.
+    "(f32[1000000000,1000000000], f32[1000000000], f32[1000000000,1000000000], f32[1000000000,1000000000], s32[]) "
+    "custom-call(c), custom_call_target=\"lapack_sgesdd_ffi\", backend_config={mode = 65 : ui8}",
+    "(f32[576460752303423488,1,1], f32[576460752303423488,1], s32[576460752303423488]) custom-call(d), "
+    "custom_call_target=\"lapack_ssyevd_ffi\", backend_config={mode = 86 : ui8, uplo = 76 : ui8}",
     "(f32[3,2], f32[2], s32[]) custom-call(b), custom_call_target=\"cusolver_syevd_ffi\", backend_config={algorithm = "
     "0 : "
     "ui8, lower = true}",
 };
 
 START_TEST(misfits_are_refused) {
-  char text[500];
+  char text[800];
   snprintf(text, sizeof text,
-           "HloModule m\nENTRY m { a = f32[3,3] parameter(0) b = f32[3,2] parameter(1) ROOT r = %s }\n", misfits[_i]);
+           "HloModule m\nENTRY m { a = f32[3,3] parameter(0) b = f32[3,2] parameter(1) c = f32[1000000000,1000000000] "
+           "parameter(2) d = f32[576460752303423488,1,1] parameter(3) ROOT r = %s }\n",
+           misfits[_i]);
   kiln_module *m = parse(text);
   kiln_artifact *artifact = NULL;
   kiln_compile_params params = {.struct_size = sizeof params};

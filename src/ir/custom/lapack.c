@@ -128,6 +128,14 @@ bool kl_custom_are_values(const kl_shape *s, const kl_shape *matrices, int64_t n
          kl_custom_same_dims(s->rank - 1, s->dims, matrices->dims) && s->dims[s->rank - 1] == n;
 }
 
+bool kl_custom_has_room(const kl_shape *s, int64_t rows, int64_t columns) {
+  int64_t count = rows;
+  if (__builtin_mul_overflow(count, columns, &count)) return false;
+  for (uint32_t d = 0; d + 2 < s->rank && count; d++)
+    if (__builtin_mul_overflow(count, s->dims[d], &count)) return false;
+  return count < (int64_t)1 << 58; // 16 bytes each
+}
+
 // Elements of a matrix have numbers that an s32 has.
 enum { MOST_ORDER = 46340 };
 
@@ -136,9 +144,10 @@ static bool is_eigh(const kl_comp *c, const kl_instr *in, kl_dtype t) {
   kl_more more;
   if (in->noperands != 1 || s->dtype != KILN_TUPLE || s->nelems != 3) return false;
   const kl_shape *a = kl_operand(c, in, 0)->shape;
-  return are_square(a, t) && a->dims[a->rank - 1] <= MOST_ORDER && kl_shape_compatible(a, s->elems[0]) &&
-         kl_custom_are_values(s->elems[1], a, a->dims[a->rank - 1]) && kl_custom_is_info(s->elems[2], a) &&
-         attributes(in, &more);
+  return are_square(a, t) && a->dims[a->rank - 1] <= MOST_ORDER &&
+         kl_custom_has_room(a, a->dims[a->rank - 1] + 1, a->dims[a->rank - 1] + 1) &&
+         kl_shape_compatible(a, s->elems[0]) && kl_custom_are_values(s->elems[1], a, a->dims[a->rank - 1]) &&
+         kl_custom_is_info(s->elems[2], a) && attributes(in, &more);
 }
 
 // Three diagonals and right-hand sides; all of them again with info, or the last alone.

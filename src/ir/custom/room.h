@@ -20,6 +20,8 @@ bool kl_custom_fits_svd(const kl_comp *c, const kl_instr *in, kl_dtype t); // (s
 bool kl_custom_are_matrices(const kl_shape *s, kl_dtype t);
 bool kl_custom_is_info(const kl_shape *s, const kl_shape *matrices);
 bool kl_custom_are_values(const kl_shape *s, const kl_shape *matrices, int64_t n);
+// Has each of the matrices `s` another one of rows and columns, so large that all are an array still?
+bool kl_custom_has_room(const kl_shape *s, int64_t rows, int64_t columns);
 bool kl_custom_same_dims(uint32_t n, const int64_t *a, const int64_t *b);
 
 // An entry of a dictionary as MLIR writes it, {diag = 78 : ui8, uplo = 76 : ui8}, and the two values that it may have,

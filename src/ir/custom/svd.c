@@ -43,6 +43,7 @@ bool kl_custom_fits_svd(const kl_comp *c, const kl_instr *in, kl_dtype t) {
   if (!kl_custom_are_matrices(a, t) || !kl_shape_compatible(a, s->elems[0])) return false;
   int64_t m = a->dims[a->rank - 2], n = a->dims[a->rank - 1], k = m < n ? m : n;
   if (!kl_custom_are_values(s->elems[1], a, k) || !kl_custom_is_info(s->elems[4], a)) return false;
+  if (!kl_custom_has_room(a, k + 1, 2 * k)) return false;
   // Of what is not computed there may be anything.
   if (!form.vectors)
     return kl_shape_is_array(u) && kl_shape_is_array(v) && !u->dynamic && !v->dynamic && u->dtype == a->dtype &&
