@@ -11,8 +11,16 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef double complex number;
+
+// Where there is no CMPLX.
+static number number_of(double re, double im) {
+  number z;
+  memcpy(&z, (double[]){re, im}, sizeof z);
+  return z;
+}
 
 enum { MOST = 40, BYTES = MOST * MOST * 16 };
 
@@ -30,7 +38,7 @@ static double unit_of(kl_dtype t) {
 static number get(kl_dtype t, const void *from, int64_t i) {
   double re = kl_float_decode(part_of(t), kl_element_get(t, from, i, 0));
   double im = kl_is_complex(t) ? kl_float_decode(part_of(t), kl_element_get(t, from, i, 1)) : 0;
-  return CMPLX(re, im);
+  return number_of(re, im);
 }
 
 static void put(kl_dtype t, void *to, int64_t i, number v) {
@@ -59,7 +67,7 @@ typedef enum content {
 
 static number random_number(kl_dtype t) {
   double re = (double)below(2001) / 1000 - 1, im = (double)below(2001) / 1000 - 1;
-  return CMPLX(re, kl_is_complex(t) ? im : 0);
+  return number_of(re, kl_is_complex(t) ? im : 0);
 }
 
 static number element(content c, kl_dtype t, int64_t i, int64_t j) {
@@ -71,7 +79,7 @@ static number element(content c, kl_dtype t, int64_t i, int64_t j) {
   case REPEATED: return (i == j) + (i / 3 == j / 3);
   case HILBERT: return 1. / (double)(i + j + 1);
   case CHAIN: return i - j == 1 || j - i == 1;
-  case FAINT: return i == j ? 1 : i + j == 1 ? .5 : CMPLX(least_of(t), kl_is_complex(t) ? least_of(t) : 0);
+  case FAINT: return i == j ? 1 : i + j == 1 ? .5 : number_of(least_of(t), kl_is_complex(t) ? least_of(t) : 0);
   default: return random_number(t);
   }
 }
@@ -185,10 +193,10 @@ START_TEST(vectors_have_signs) {
   int32_t info;
   kl_dtype t = types[_i];
   kiln_module *m = eigh_of(t, 2, true, false, text);
-  put(t, a, 0, 2), put(t, a, 1, 99), put(t, a, 2, kl_is_complex(t) ? CMPLX(0, 1) : -1), put(t, a, 3, 2);
+  put(t, a, 0, 2), put(t, a, 1, 99), put(t, a, 2, kl_is_complex(t) ? number_of(0, 1) : -1), put(t, a, 3, 2);
   run_on(cx, m, HOST, 1, 0, (const void *[]){a}, (void *[]){v[0], w[0], &info}, text);
   // a is ((2, -i), (i, 2)), with eigenvectors (1, -i) and (1, i), or ((2, -1), (-1, 2)), with (1, 1) and (1, -1).
-  number first = kl_is_complex(t) ? CMPLX(0, -1) : 1, r = sqrt(.5), expected[] = {r, r, first * r, -first * r};
+  number first = kl_is_complex(t) ? number_of(0, -1) : 1, r = sqrt(.5), expected[] = {r, r, first * r, -first * r};
   for (int i = 0; i < 4; i++)
     EXPECT(cabs(get(t, v[0], i) - expected[i]) < 1e-6, "element %d is %g + %gi", i, creal(get(t, v[0], i)),
            cimag(get(t, v[0], i)));
@@ -369,7 +377,7 @@ END_TEST
 START_TEST(singular_vectors_have_signs) {
   kl_dtype t = types[_i];
   kiln_module *m = svd_of(&forms[0], t, 2, 2);
-  number z = kl_is_complex(t) ? CMPLX(0, 1) : 1;
+  number z = kl_is_complex(t) ? number_of(0, 1) : 1;
   put(t, a, 0, 0), put(t, a, 1, -3 * z), put(t, a, 2, 2 * z), put(t, a, 3, 0);
   char(*p)[BYTES] = parts[0];
   run_on(cx, m, HOST, 1, 0, (const void *[]){a}, (void *[]){p[0], p[1], p[2], p[3], p[4]}, "signs");
