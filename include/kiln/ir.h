@@ -115,8 +115,8 @@ KILN_API size_t kiln_module_result_leaf_count(const kiln_module *m);
 // dimension without a bound).
 KILN_API bool kiln_module_parameter_leaf_type(const kiln_module *m, size_t i, kiln_array_type *out);
 KILN_API bool kiln_module_result_leaf_type(const kiln_module *m, size_t i, kiln_array_type *out);
-// Bytes of a buffer, with the padding of its layout (docs/layouts.md), which is written as zero and not read; -1: no
-// such leaf, or no array whose layout says where elements lie.
+// Bytes of a buffer, with the padding of its layout (docs/layouts.md), which is written as zero and not read; 0 of a
+// token, which has no buffer; -1: no such leaf, or no array whose layout says where elements lie.
 KILN_API int64_t kiln_module_parameter_leaf_bytes(const kiln_module *m, size_t i);
 KILN_API int64_t kiln_module_result_leaf_bytes(const kiln_module *m, size_t i);
 // Between elements and a buffer; false where the leaf has none, or one of them is missing.

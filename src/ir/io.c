@@ -67,14 +67,16 @@ bool kiln_module_result_leaf_type(const kiln_module *m, size_t i, kiln_array_typ
   return array_type(result_leaf(m, i), out);
 }
 
+static int64_t bytes_of(const kl_shape *s) {
+  return s->dtype == KILN_TOKEN ? 0 : kl_shape_is_array(s) ? kl_shape_bytes(s) : -1;
+}
+
 int64_t kiln_module_parameter_leaf_bytes(const kiln_module *m, size_t i) {
-  const kl_shape *s = param_leaf(m, i);
-  return s ? kl_shape_bytes(s) : -1;
+  return m && i < m->interface.nparams ? bytes_of(m->interface.dense[i]) : -1;
 }
 
 int64_t kiln_module_result_leaf_bytes(const kiln_module *m, size_t i) {
-  const kl_shape *s = result_leaf(m, i);
-  return s ? kl_shape_bytes(s) : -1;
+  return m && i < m->interface.nresults ? bytes_of(m->interface.dense[m->interface.nparams + i]) : -1;
 }
 
 // Also: does the layout say where elements lie?

@@ -94,8 +94,7 @@ static int allocate(size_t n, int64_t (*bytes)(const kiln_module *, size_t), con
   for (size_t i = 0; *out && i < n; i++) {
     int64_t b = bytes(m, i);
     if (b < 0) {
-      fprintf(stderr, "kiln: %s %zu of ENTRY is no array of fixed size: a token, or one with dynamic dimensions\n",
-              what, i);
+      fprintf(stderr, "kiln: %s %zu of ENTRY is no array of known size: a dimension has no bound\n", what, i);
       return EXIT_NOT_SUPPORTED;
     }
     if (posix_memalign(&(*out)[i], 64, (size_t)b + ROOM)) {
