@@ -166,6 +166,20 @@ static const row rows[] = {
      "i = s32[2,3,5,6]" IMAGE_CONV "s = f32[2,3,5,6] convert(i) " NUMBER("k", "0.015625") "m = f32[2,3,5,6] multiply(s, k) "
      "cc = f32[2,3,5,6] broadcast(c), dimensions={3} x = f32[2,3,5,6] add(m, cc) y = f32[2,3,5,6] round-nearest-even(x) "
      NUMBER("l", "-128") NUMBER("h", "127") "w = f32[2,3,5,6] clamp(l, y, h) r0 = s8[2,3,5,6] convert(w) "},
+    // Sums are as wide as the result, or hold what they are of; what comes behind them is in f32 for integers, too.
+    {"a = s32[2,6,5,4] parameter(0) b = s64[3,2,4,6] parameter(1) ", "(s64[2,3,5,6], u8[0]) custom-call(a, b), " IMAGE_WINDOW, "__cudnn$convForward", NO_MORE, "0",
+     "r0 = s64[2,3,5,6]" IMAGE_CONV},
+    {"a = s32[2,6,5,4] parameter(0) b = s32[3,2,4,6] parameter(1) ", "(u16[2,3,5,6], u8[0]) custom-call(a, b), " IMAGE_WINDOW, "__cudnn$convForward", NO_MORE, "0",
+     "s = s64[2,3,5,6]" IMAGE_CONV "l0 = s64[] constant(0) l = s64[2,3,5,6] broadcast(l0), dimensions={} h0 = s64[] constant(65535) "
+     "h = s64[2,3,5,6] broadcast(h0), dimensions={} c = s64[2,3,5,6] clamp(l, s, h) r0 = u16[2,3,5,6] convert(c) "},
+    {"a = s8[2,6,5,4] parameter(0) b = s8[3,2,4,6] parameter(1) ", "(s32[2,3,5,6], u8[0]) custom-call(a, b), " IMAGE_WINDOW, "__cudnn$convForward",
+     CONV("kNone", "2.75", "0", ""), "0",
+     "s = s32[2,3,5,6]" IMAGE_CONV "t = f32[2,3,5,6] convert(s) " NUMBER("k", "2.75") "m = f32[2,3,5,6] multiply(t, k) "
+     "w = f32[2,3,5,6] round-nearest-even(m) r0 = s32[2,3,5,6] convert(w) "},
+    {"a = s8[2,6,5,4] parameter(0) b = s8[3,2,4,6] parameter(1) " FUSED, "(s32[2,3,5,6], u8[0]) custom-call(a, b, c), " IMAGE_WINDOW,
+     "__cudnn$convBiasActivationForward", CONV("kSigmoid", "1", "0", ""), "0",
+     "s = s32[2,3,5,6]" IMAGE_CONV "t = f32[2,3,5,6] convert(s) cc = f32[2,3,5,6] broadcast(c), dimensions={3} x = f32[2,3,5,6] add(t, cc) "
+     "y = f32[2,3,5,6] logistic(x) w = f32[2,3,5,6] round-nearest-even(y) r0 = s32[2,3,5,6] convert(w) "},
 
     // --- back: windows by hand ---
     {"a = f32[2,3,5,6] parameter(0) b = f32[3,2,4,6] parameter(1) ", "(f32[2,6,5,4], u8[0]) custom-call(a, b), " IMAGE_WINDOW, "__cudnn$convBackwardInput", NO_MORE, "0",

@@ -118,7 +118,6 @@ static bool read_bias(const call *k, kl_after *x) {
   if (!s || !kl_xla_is_array(s) || !kl_is_float(s->dtype) || s->rank != 1 || s->dims[0] != k->to->dims[feature])
     return faulty(k, "expected a bias of floats as third operand, one for each feature of the result");
   x->bias = 2;
-  x->nbias = 1;
   x->bias_dims[0] = feature;
   if (k->in->noperands == 3) return true;
   s = shape(k, 3);
@@ -130,7 +129,7 @@ static bool read_bias(const call *k, kl_after *x) {
 }
 
 static bool read_after(const call *k, kl_after *x) {
-  bool reordered, integers = kl_is_int(shape(k, 0)->dtype) && kl_is_int(k->to->dtype);
+  bool reordered;
   x->addend = x->bias = x->scale[0] = x->scale[1] = x->result_scale = KL_NO_OPERAND;
   x->before = x->most = false;
   x->alpha[1] = 0;
@@ -144,10 +143,7 @@ static bool read_after(const call *k, kl_after *x) {
   if (reordered) return faulty(k, "expected a kernel in its own order, not one of reordered_int8_nchw_vect");
   bool f64 = k->to->dtype == KILN_F64 || shape(k, 0)->dtype == KILN_F64 || shape(k, 1)->dtype == KILN_F64;
   x->steps = f64 ? KILN_F64 : KILN_F32;
-  // Integers stay so where nothing but their range is to be seen to.
-  bool biased = k->kind == KL_CUSTOM_CONV_BIAS, plain = x->alpha[0] == 1 && x->activation == KL_ACTIVATION_NONE;
-  if (integers && plain && !biased) x->steps = KILN_S32;
-  if (biased) return read_bias(k, x);
+  if (k->kind == KL_CUSTOM_CONV_BIAS) return read_bias(k, x);
   return k->in->noperands == 2 || faulty(k, "expected two operands, as bias and side input have a target of their own");
 }
 

@@ -108,8 +108,7 @@ typedef struct kl_after {
   kl_activation activation;
   double slope;
   int addend, bias, scale[2], result_scale; // operands, by number
-  uint32_t nbias;
-  int64_t bias_dims[KILN_MAX_RANK]; // which dimension of the result each of the bias's is
+  int64_t bias_dims[KILN_MAX_RANK];         // which dimension of the result each of the bias's is
   bool before, most, spare;
 } kl_after;
 

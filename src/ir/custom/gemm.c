@@ -156,7 +156,6 @@ static bool read_bias(const call *k, kl_after *x, int operand) {
     fits = s->dims[own] == k->to->dims[d];
   }
   x->bias = operand;
-  x->nbias = s->rank;
   return fits || faulty(k, "expected a bias of floats, as many as the result has neighbours in memory");
 }
 

@@ -146,14 +146,26 @@ static uint32_t largest_of(kl_graph *g, uint32_t x, kl_dtype t) {
   return kl_graph_convert(g, kl_graph_reduce_over(g, kl_graph_unary(g, KL_OP_ABS, x), rank, dims, KL_COMBINE_MAX), t);
 }
 
+// Does nothing become of a sum but that it is the result?
+static bool is_plain(const kl_after *a) {
+  return a->alpha[0] == 1 && a->alpha[1] == 0 && a->activation == KL_ACTIVATION_NONE && !a->most && !a->before &&
+         a->addend == KL_NO_OPERAND && a->bias == KL_NO_OPERAND && a->scale[0] == KL_NO_OPERAND &&
+         a->result_scale == KL_NO_OPERAND;
+}
+
+// What a sum is made in: the result's type, where it is that.
+static kl_dtype sum_type(const kl_after *a, kl_dtype to) {
+  return is_plain(a) && kl_info(to)->bits > 8 ? to : a->steps;
+}
+
 // All results of the call.
 static uint32_t results(const kl_expansion *x, const kl_after *a, uint32_t sum) {
   kl_graph *g = x->g;
   const kl_shape *s = x->in->shape, *to = s->dtype == KILN_TUPLE ? s->elems[0] : s;
   uint32_t value[4], n = 0, before, y, given;
-  // A sum of the result's type is the result.
-  bool whole = kl_graph_shape(g, sum)->dtype == to->dtype;
-  before = whole && to->dtype != a->steps ? sum : added(x, a, scaled(x, a, kl_graph_convert(g, sum, a->steps)));
+  // A sum of the result's type is the result; integers that become others are but held to their range.
+  bool kept = is_plain(a) && (kl_graph_shape(g, sum)->dtype == to->dtype || kl_is_int(to->dtype));
+  before = kept ? sum : added(x, a, scaled(x, a, kl_graph_convert(g, sum, a->steps)));
   given = y = activated(g, a, before);
   if (a->result_scale != KL_NO_OPERAND)
     given = kl_graph_binary(g, KL_OP_MULTIPLY, y, spread(g, one(x, a, a->result_scale), y));
@@ -163,14 +175,6 @@ static uint32_t results(const kl_expansion *x, const kl_after *a, uint32_t sum) 
   if (a->most) value[n] = largest_of(g, y, s->elems[n]->dtype), n++;
   if (a->spare) value[n] = zeros(g, s->elems[n]), n++;
   return kl_graph_tuple(g, n, value);
-}
-
-// What a sum is made in: the result's type, where nothing becomes of it but that.
-static kl_dtype sum_type(const kl_after *a, kl_dtype to) {
-  bool plain = a->alpha[0] == 1 && a->alpha[1] == 0 && a->activation == KL_ACTIVATION_NONE && !a->most && !a->before &&
-               a->addend == KL_NO_OPERAND && a->bias == KL_NO_OPERAND && a->scale[0] == KL_NO_OPERAND &&
-               a->result_scale == KL_NO_OPERAND && kl_info(to)->bits > 8;
-  return plain ? to : a->steps;
 }
 
 // --- calls ----------------------------------------------------------------------------------------------------------
@@ -196,13 +200,20 @@ static uint32_t write_gemm(const kl_expansion *x) {
   return results(x, &m.after, sum);
 }
 
+// Of integers: the result's type where that has room for sums, else one that has.
+static kl_dtype conv_sum(const kl_expansion *x, const kl_after *a, kl_dtype to) {
+  kl_dtype l = kl_graph_shape(x->g, x->operands[0])->dtype, r = kl_graph_shape(x->g, x->operands[1])->dtype;
+  if (!kl_is_int(l)) return sum_type(a, to);
+  if (is_plain(a) && kl_is_int(to) && kl_info(to)->bits >= 32) return to;
+  return kl_info(l)->bits > 16 || kl_info(r)->bits > 16 ? KILN_S64 : KILN_S32;
+}
+
 static uint32_t write_conv(const kl_expansion *x) {
   kl_graph *g = x->g;
   const kl_shape *to = first_result(x->in);
   kl_after a;
   if (!kl_custom_conv(x->c, &x->c->instr[x->at], &a)) return zeros(g, to);
-  bool integers = kl_is_int(kl_graph_shape(g, x->operands[0])->dtype);
-  return results(x, &a, kl_expand_conv(x, to, integers ? KILN_S32 : sum_type(&a, to->dtype)));
+  return results(x, &a, kl_expand_conv(x, to, conv_sum(x, &a, to->dtype)));
 }
 
 // --- steps ----------------------------------------------------------------------------------------------------------
