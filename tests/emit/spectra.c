@@ -62,6 +62,7 @@ typedef enum content {
   HILBERT,
   CHAIN, // of neighbours, whose eigenvalues are 2 cos(k pi / (n + 1))
   FAINT, // beside the diagonal the least numbers there are, but for one pair
+  STEEP, // upper triangles whose first row is far above the others, and hardly not at right angles to them
   CONTENTS
 } content;
 
@@ -80,6 +81,7 @@ static number element(content c, kl_dtype t, int64_t i, int64_t j) {
   case HILBERT: return 1. / (double)(i + j + 1);
   case CHAIN: return i - j == 1 || j - i == 1;
   case FAINT: return i == j ? 1 : i + j == 1 ? .5 : number_of(least_of(t), kl_is_complex(t) ? least_of(t) : 0);
+  case STEEP: return (i ? 0x1p-48 : 1) * (i == j ? 1 : i < j ? 0x1p-18 : 0);
   default: return random_number(t);
   }
 }

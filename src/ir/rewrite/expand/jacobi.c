@@ -113,7 +113,10 @@ kl_rotation kl_rotation_of(kl_graph *g, kl_pairs p, uint32_t own, uint32_t other
   uint32_t w = kl_graph_binary(g, KL_OP_DIVIDE, kl_graph_binary(g, KL_OP_SUBTRACT, other, own),
                                kl_graph_binary(g, KL_OP_ADD, size, size));
   uint32_t root = kl_graph_binary(g, KL_OP_ADD, one, kl_graph_binary(g, KL_OP_MULTIPLY, w, w));
-  root = kl_graph_binary(g, KL_OP_ADD, kl_graph_unary(g, KL_OP_ABS, w), kl_graph_unary(g, KL_OP_SQRT, root));
+  uint32_t length = kl_graph_unary(g, KL_OP_ABS, w);
+  root = kl_graph_binary(g, KL_OP_MINIMUM, kl_graph_unary(g, KL_OP_SQRT, root),
+                         kl_graph_binary(g, KL_OP_ADD, one, length)); // where w^2 overflows
+  root = kl_graph_binary(g, KL_OP_ADD, length, root);
   uint32_t t = kl_graph_binary(g, KL_OP_DIVIDE, one, root);
   uint32_t level = kl_graph_binary(g, KL_OP_AND, kl_graph_compare_with(g, KL_EQ, w, 0), p.first);
   uint32_t up = kl_graph_binary(g, KL_OP_OR, kl_graph_compare_with(g, KL_GT, w, 0), level);
