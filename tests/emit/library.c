@@ -540,7 +540,22 @@ START_TEST(what_libraries_have_not_is_refused) {
 }
 END_TEST
 
+// Scores of so many tokens are more than an array has.
+START_TEST(what_is_too_large_is_refused) {
+  kiln_module *m =
+      parse("HloModule m\nENTRY e { p = bf16[2,4294967296,3,4] parameter(0) ROOT r = (bf16[2,3,4294967296,4], u8[0]) "
+            "custom-call(p, p, p), custom_call_target=\"__cudnn$fmhaSoftmax\", backend_config=" ATTENTION(
+                "2", "CAUSAL", HEADS_LAST, "") " }\n");
+  kiln_artifact *a = NULL;
+  ck_assert_int_eq(kiln_compile(cx, m, NULL, &a), KILN_E_UNSUPPORTED);
+  const char *said = kiln_diagnostics_get(cx, 0)->message;
+  EXPECT(strstr(said, "this is made of an array f32[2,3,4294967296,4294967296] here"), "%s", said);
+  kiln_diagnostics_clear(cx);
+  kiln_module_destroy(&m);
+}
+END_TEST
+
 int main(void) {
   return RUN_TESTS("library", EACH(make_context, drop_context), {calls_are_ops, ROWS}, {threefry_is_its_authors},
-                   {what_libraries_have_not_is_refused, MISFITS});
+                   {what_libraries_have_not_is_refused, MISFITS}, {what_is_too_large_is_refused});
 }

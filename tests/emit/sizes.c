@@ -604,6 +604,14 @@ static const struct {
      "update_window_dims={}, inserted_window_dims={}, scatter_dims_to_operand_dims={}, index_vector_dim=1, "
      "to_apply=f }",
      "scatter of an array of a dynamic size is not compiled here: expected vectors of at least one index"},
+    // Where what an op becomes has an array that nobody could have.
+    {"ENTRY e { a = s8[536870912,1073741824] parameter(0) n = s32[] parameter(1) b = s8[536870912,<=1073741824] "
+     "set-dimension-size(a, n), dimensions={1} ROOT r = s8[536870912,<=1073741824] reverse(b), dimensions={1} }",
+     "this is made of an array s8[536870912,2147483648] here: expected one of less than 2^60 elements and 2^63 bytes"},
+    {"ENTRY e { a = c64[4194304,1048576,65536] parameter(0) n = s32[] parameter(1) b = c64[4194304,1048576,<=65536] "
+     "set-dimension-size(a, n), dimensions={2} ROOT r = c64[4194304,1048576,<=65536] fft(b), fft_type=FFT, "
+     "fft_length={65536} }",
+     "this is made of an array c64[4194304,1048576,65536,65536] here: expected one of less than 2^60 elements"},
 };
 
 START_TEST(what_has_no_size_is_refused) {

@@ -531,7 +531,7 @@ kiln_status kl_module_densify(kl_ctx *cx, const kiln_module *m, const kiln_spars
   kiln_status st = rewrite(&d, &nparams);
   kl_emit_free(&d.g.e);
   if (st == KILN_OK)
-    st = kl_finish_fork(cx, d.g.m, out);
+    st = kl_graph_finish(&d.g, out);
   else
     kiln_module_destroy(&d.g.m);
   const char *told = st == KILN_OK ? tell(&d, *out) : "";

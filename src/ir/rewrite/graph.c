@@ -20,13 +20,41 @@ const kl_shape *kl_graph_shape(const kl_graph *g, uint32_t value) {
   return g->e.instrs.p[value].shape;
 }
 
-static const kl_shape *like(kl_graph *g, uint32_t value, kl_dtype t) {
-  const kl_shape *s = kl_graph_shape(g, value);
-  return kl_shape_array(g->m, t, s->rank, s->dims);
-}
-
 static const int64_t *keep(kl_graph *g, const int64_t *v, uint32_t n) {
   return kl_arena_dup(&g->m->arena, v, n * sizeof *v);
+}
+
+const kl_shape *kl_graph_array(kl_graph *g, kl_dtype t, uint32_t rank, const int64_t *dims) {
+  const kl_shape *s = kl_shape_array(g->m, t, rank, dims);
+  if (s) return s;
+  kl_shape own = {.dtype = t, .rank = rank, .dims = dims, .count = INT64_MAX, .layout.tail_padding = 1};
+  for (kl_graph_large *l = g->large; l; l = l->next)
+    if (kl_shape_compatible(&l->shape, &own)) return &l->shape;
+  own.dims = keep(g, dims, rank);
+  kl_graph_large *l = KL_NEW(&g->m->arena, kl_graph_large);
+  *l = (kl_graph_large){own, g->span, g->large};
+  g->large = l;
+  return &l->shape;
+}
+
+kiln_status kl_graph_finish(kl_graph *g, kiln_module **out) {
+  if (!g->large) return kl_finish_fork(g->cx, g->m, out);
+  const kl_graph_large *l = g->large;
+  while (l->next) l = l->next;
+  kl_arena scratch;
+  kl_arena_init(&scratch, g->cx);
+  kiln_status st = kl_unsupported(g->cx, l->span,
+                                  "this is made of an array %s here: expected one of less than 2^60 elements and 2^63 "
+                                  "bytes",
+                                  kl_shape_text(&scratch, &l->shape));
+  kl_arena_free(&scratch);
+  kiln_module_destroy(&g->m);
+  return st;
+}
+
+static const kl_shape *like(kl_graph *g, uint32_t value, kl_dtype t) {
+  const kl_shape *s = kl_graph_shape(g, value);
+  return kl_graph_array(g, t, s->rank, s->dims);
 }
 
 // --- computations --------------------------------------------------------------------------------------------------
@@ -149,8 +177,8 @@ void kl_graph_comparator(kl_graph *g, kl_dtype key, kl_dtype beside, bool descen
   kl_graph_begin(g);
   uint32_t p[4];
   for (uint32_t i = 0; i < (beside == KILN_DTYPE_NONE ? 2 : 4); i++)
-    p[i] = kl_graph_parameter(g, i, kl_shape_array(g->m, i < 2 ? key : beside, 0, NULL), names[i]);
-  kl_instr in = {.op = KL_OP_COMPARE, .shape = kl_shape_array(g->m, KILN_PRED, 0, NULL), .given = 1};
+    p[i] = kl_graph_parameter(g, i, kl_graph_array(g, i < 2 ? key : beside, 0, NULL), names[i]);
+  kl_instr in = {.op = KL_OP_COMPARE, .shape = kl_graph_array(g, KILN_PRED, 0, NULL), .given = 1};
   in.direction = descending ? KL_GT : KL_LT;
   if (kl_is_float(key)) in.compare_type = KL_CMP_TOTALORDER, in.given = 3;
   uint32_t root = emit(g, in, 2, p);
@@ -175,7 +203,7 @@ void kl_graph_combiner(kl_graph *g, kl_combiner what, kl_dtype t) {
   kl_graph_begin(g);
   for (uint32_t i = 0; i < n; i++) {
     kl_dtype own = n == 4 && i % 2 ? KILN_PRED : t;
-    p[i] = kl_graph_parameter(g, i, kl_shape_array(g->m, own, 0, NULL), i % (n / 2 + 0u) == i ? "a" : "b");
+    p[i] = kl_graph_parameter(g, i, kl_graph_array(g, own, 0, NULL), i % (n / 2 + 0u) == i ? "a" : "b");
   }
   if (what == KL_COMBINE_SUM)
     root = sum_of_pairs(g, p);
@@ -188,7 +216,7 @@ void kl_graph_combiner(kl_graph *g, kl_combiner what, kl_dtype t) {
 
 uint32_t kl_graph_bits(kl_graph *g, kl_dtype t, const uint64_t bits[2], uint32_t rank, const int64_t *dims) {
   kl_array *value = KL_NEW(&g->m->arena, kl_array);
-  *value = (kl_array){kl_shape_array(g->m, t, 0, NULL), kl_arena_alloc(&g->m->arena, kl_info(t)->bytes)};
+  *value = (kl_array){kl_graph_array(g, t, 0, NULL), kl_arena_alloc(&g->m->arena, kl_info(t)->bytes)};
   for (int part = 0; part < (kl_is_complex(t) ? 2 : 1); part++) kl_element_set(t, value->data, 0, part, bits[part]);
   uint32_t one = emit(g, (kl_instr){.op = KL_OP_CONSTANT, .shape = value->shape, .literal = value}, 0, NULL);
   return rank ? kl_graph_broadcast(g, one, rank, dims, NULL) : one;
@@ -204,7 +232,7 @@ uint32_t kl_graph_number_like(kl_graph *g, uint32_t value, int64_t v) {
 }
 
 uint32_t kl_graph_iota(kl_graph *g, kl_dtype t, uint32_t rank, const int64_t *dims, uint32_t dim) {
-  kl_instr in = {.op = KL_OP_IOTA, .shape = kl_shape_array(g->m, t, rank, dims), .number = dim, .given = 1};
+  kl_instr in = {.op = KL_OP_IOTA, .shape = kl_graph_array(g, t, rank, dims), .number = dim, .given = 1};
   return emit(g, in, 0, NULL);
 }
 
@@ -246,7 +274,7 @@ uint32_t kl_graph_select(kl_graph *g, uint32_t p, uint32_t a, uint32_t b) {
 
 uint32_t kl_graph_like(kl_graph *g, const kl_instr *in, const uint32_t *operands, const int64_t *size) {
   kl_instr own = *in;
-  own.shape = kl_shape_array(g->m, in->shape->dtype, 1, size);
+  own.shape = kl_graph_array(g, in->shape->dtype, 1, size);
   own.ncontrol = 0;
   return emit(g, own, in->noperands, operands);
 }
@@ -285,7 +313,7 @@ uint32_t kl_graph_differs(kl_graph *g, uint32_t a, const uint64_t bits[2]) {
 // --- moves ---------------------------------------------------------------------------------------------------------
 
 uint32_t kl_graph_reshape(kl_graph *g, uint32_t a, uint32_t rank, const int64_t *dims) {
-  const kl_shape *s = kl_graph_shape(g, a), *to = kl_shape_array(g->m, s->dtype, rank, dims);
+  const kl_shape *s = kl_graph_shape(g, a), *to = kl_graph_array(g, s->dtype, rank, dims);
   return s == to ? a : emit(g, (kl_instr){.op = KL_OP_RESHAPE, .shape = to}, 1, &a);
 }
 
@@ -302,7 +330,7 @@ uint32_t kl_graph_transpose(kl_graph *g, uint32_t a, const int64_t *dims) {
     same &= dims[d] == d;
   }
   kl_instr in = {.op = KL_OP_TRANSPOSE,
-                 .shape = kl_shape_array(g->m, s->dtype, s->rank, to),
+                 .shape = kl_graph_array(g, s->dtype, s->rank, to),
                  .ndims = s->rank,
                  .dims = keep(g, dims, s->rank),
                  .given = 1};
@@ -315,7 +343,7 @@ uint32_t kl_graph_reverse(kl_graph *g, uint32_t a, uint32_t n, const int64_t *di
 }
 
 uint32_t kl_graph_broadcast(kl_graph *g, uint32_t a, uint32_t rank, const int64_t *sizes, const int64_t *dims) {
-  const kl_shape *s = kl_graph_shape(g, a), *to = kl_shape_array(g->m, s->dtype, rank, sizes);
+  const kl_shape *s = kl_graph_shape(g, a), *to = kl_graph_array(g, s->dtype, rank, sizes);
   bool same = s == to;
   for (uint32_t d = 0; same && d < rank; d++) same = dims[d] == d;
   kl_instr in = {.op = KL_OP_BROADCAST, .shape = to, .ndims = s->rank, .dims = keep(g, dims, s->rank), .given = 1};
@@ -331,7 +359,7 @@ uint32_t kl_graph_slice(kl_graph *g, uint32_t a, uint32_t dim, int64_t start, in
     to[d] = (slice[d].limit - slice[d].start + slice[d].stride - 1) / slice[d].stride;
   }
   kl_instr in = {.op = KL_OP_SLICE,
-                 .shape = kl_shape_array(g->m, s->dtype, s->rank, to),
+                 .shape = kl_graph_array(g, s->dtype, s->rank, to),
                  .ndims = s->rank,
                  .slice = slice,
                  .given = 1};
@@ -350,7 +378,7 @@ uint32_t kl_graph_dynamic_slice(kl_graph *g, uint32_t a, uint32_t dim, uint32_t 
   *more = kl_no_more;
   more->sizes = (kl_ints){s->rank, keep(g, to, s->rank)};
   kl_instr in = {
-      .op = KL_OP_DYNAMIC_SLICE, .shape = kl_shape_array(g->m, s->dtype, s->rank, to), .more = more, .given = 1};
+      .op = KL_OP_DYNAMIC_SLICE, .shape = kl_graph_array(g, s->dtype, s->rank, to), .more = more, .given = 1};
   return emit(g, in, s->rank + 1, operands);
 }
 
@@ -363,7 +391,7 @@ uint32_t kl_graph_pad(kl_graph *g, uint32_t a, uint32_t dim, int64_t low, int64_
     to[d] = s->dims[d] + pad[d].low + pad[d].high;
   }
   kl_instr in = {
-      .op = KL_OP_PAD, .shape = kl_shape_array(g->m, s->dtype, s->rank, to), .ndims = s->rank, .pad = pad, .given = 1};
+      .op = KL_OP_PAD, .shape = kl_graph_array(g, s->dtype, s->rank, to), .ndims = s->rank, .pad = pad, .given = 1};
   uint32_t zero = kl_graph_number(g, s->dtype, 0, 0, NULL);
   return low == 0 && high == 0 ? a : emit(g, in, 2, (uint32_t[]){a, zero});
 }
@@ -375,7 +403,7 @@ uint32_t kl_graph_concatenate(kl_graph *g, uint32_t n, const uint32_t *values, u
   memcpy(to, s->dims, s->rank * sizeof *to);
   for (uint32_t i = 1; i < n; i++) to[dim] += kl_graph_shape(g, values[i])->dims[dim];
   kl_instr in = {.op = KL_OP_CONCATENATE,
-                 .shape = kl_shape_array(g->m, s->dtype, s->rank, to),
+                 .shape = kl_graph_array(g, s->dtype, s->rank, to),
                  .ndims = 1,
                  .dims = keep(g, &at, 1),
                  .given = 1};
@@ -424,7 +452,7 @@ uint32_t kl_graph_take(kl_graph *g, uint32_t a, uint32_t index) {
   more->index_vector_dim = at->rank;
   more->sizes = (kl_ints){s->rank, keep(g, sizes, s->rank)};
   kl_instr in = {.op = KL_OP_GATHER,
-                 .shape = kl_shape_array(g->m, s->dtype, at->rank + rest, to),
+                 .shape = kl_graph_array(g, s->dtype, at->rank + rest, to),
                  .more = more,
                  .given = 1 | 2 | 4 | (s->dims[0] != 1 ? 8 | 16 : 0) | 32 | 64};
   return emit(g, in, 2, (uint32_t[]){a, index});
@@ -480,13 +508,13 @@ uint32_t kl_graph_scatter_rows(kl_graph *g, uint32_t a, uint32_t n, const uint32
 
 uint32_t kl_graph_dot(kl_graph *g, uint32_t a, uint32_t b, const kl_more *more, uint64_t given, kl_dtype t,
                       uint32_t rank, const int64_t *dims) {
-  kl_instr in = {.op = KL_OP_DOT, .shape = kl_shape_array(g->m, t, rank, dims), .more = more, .given = given | 15};
+  kl_instr in = {.op = KL_OP_DOT, .shape = kl_graph_array(g, t, rank, dims), .more = more, .given = given | 15};
   return emit(g, in, 2, (uint32_t[]){a, b});
 }
 
 uint32_t kl_graph_convolution(kl_graph *g, uint32_t a, uint32_t b, const kl_more *more, kl_dtype t, uint32_t rank,
                               const int64_t *dims) {
-  kl_instr in = {.op = KL_OP_CONVOLUTION, .shape = kl_shape_array(g->m, t, rank, dims), .more = more, .given = 15};
+  kl_instr in = {.op = KL_OP_CONVOLUTION, .shape = kl_graph_array(g, t, rank, dims), .more = more, .given = 15};
   return emit(g, in, 2, (uint32_t[]){a, b});
 }
 
@@ -511,7 +539,7 @@ uint32_t kl_graph_steps(kl_graph *g, uint32_t step, uint32_t n, uint32_t carries
   const kl_shape *root = kl_root(&g->m->comp[step])->shape, *whole = kl_graph_shape(g, values[0]);
   const kl_shape **parts = KL_NEW_N(&g->scratch, const kl_shape *, root->nelems + 1u);
   for (uint32_t k = 0; k < root->nelems; k++)
-    parts[k] = k + carries < root->nelems ? kl_shape_array(g->m, root->elems[k]->dtype, whole->rank, whole->dims)
+    parts[k] = k + carries < root->nelems ? kl_graph_array(g, root->elems[k]->dtype, whole->rank, whole->dims)
                                           : root->elems[k];
   kl_more *more = KL_NEW(&g->m->arena, kl_more);
   *more = kl_no_more;
@@ -551,8 +579,8 @@ uint32_t kl_graph_topk(kl_graph *g, uint32_t a, int64_t k, bool largest) {
   *more = kl_no_more;
   more->k = k;
   more->largest = largest;
-  parts[0] = kl_shape_array(g->m, s->dtype, s->rank, to);
-  parts[1] = kl_shape_array(g->m, KILN_S32, s->rank, to);
+  parts[0] = kl_graph_array(g, s->dtype, s->rank, to);
+  parts[1] = kl_graph_array(g, KILN_S32, s->rank, to);
   kl_instr in = {.op = KL_OP_TOPK, .shape = kl_shape_tuple(g->m, 2, parts), .more = more, .given = 3};
   return emit(g, in, 1, &a);
 }
@@ -571,7 +599,7 @@ uint32_t kl_graph_reduce_from(kl_graph *g, uint32_t a, uint32_t n, const int64_t
     if (!gone[d]) to[rank++] = s->dims[d];
   if (folded == 1) return kl_graph_reshape(g, a, rank, to);
   kl_instr in = {.op = KL_OP_REDUCE,
-                 .shape = kl_shape_array(g->m, s->dtype, rank, to),
+                 .shape = kl_graph_array(g, s->dtype, rank, to),
                  .ndims = n,
                  .dims = keep(g, dims, n),
                  .ncalled = 1,

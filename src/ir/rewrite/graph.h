@@ -32,6 +32,13 @@ typedef struct kl_graph_order_of {
   struct kl_graph_order_of *next;
 } kl_graph_order_of;
 
+// Arrays that are too large.
+typedef struct kl_graph_large {
+  kl_shape shape;
+  kl_span span; // of what makes it
+  struct kl_graph_large *next;
+} kl_graph_large;
+
 typedef struct kl_graph {
   kl_ctx *cx;
   kiln_module *m; // a fork
@@ -42,7 +49,14 @@ typedef struct kl_graph {
   uint32_t combiners[KL_COMBINERS][KILN_DTYPE_COUNT]; // computations + 1; 0: not made yet
   kl_graph_loop_of *loops;
   kl_graph_order_of *orders;
+  kl_graph_large *large; // none yet: NULL
 } kl_graph;
+
+// As kl_finish_fork of the graph's module. UNSUPPORTED: it has an array that is too large.
+kiln_status kl_graph_finish(kl_graph *g, kiln_module **out);
+// An array of that module. One that is too large for a shape has one of its own, with all elements that can be counted,
+// so that whoever writes goes on.
+const kl_shape *kl_graph_array(kl_graph *g, kl_dtype t, uint32_t rank, const int64_t *dims);
 
 // Makes the computation, if it is not there. Not while another is open.
 void kl_graph_combiner(kl_graph *g, kl_combiner what, kl_dtype t);

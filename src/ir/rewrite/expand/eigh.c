@@ -107,9 +107,9 @@ static uint32_t sweep(kl_graph *g, uint32_t *parts) {
 void kl_expand_eigh_computations(kl_graph *g, const kl_shape *s) {
   order o = order_of(s);
   kl_dtype part = kl_is_complex(s->dtype) ? kl_info(s->dtype)->part : s->dtype;
-  const kl_shape *matrix = kl_shape_array(g->m, s->dtype, 3, (int64_t[]){o.b, o.even, o.even});
+  const kl_shape *matrix = kl_graph_array(g, s->dtype, 3, (int64_t[]){o.b, o.even, o.even});
   const kl_shape *parts[] = {matrix, matrix};
-  const kl_shape *round[] = {kl_shape_array(g->m, KILN_S32, 0, NULL), matrix, matrix};
+  const kl_shape *round[] = {kl_graph_array(g, KILN_S32, 0, NULL), matrix, matrix};
   if (!s->count) return;
   kl_graph_combiner(g, KL_COMBINE_ADD, s->dtype);
   kl_graph_combiner(g, KL_COMBINE_ADD, part);

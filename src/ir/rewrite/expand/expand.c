@@ -93,7 +93,7 @@ static kiln_status expand(kl_ctx *cx, const choice *w, const kiln_module *m, kil
     if (has_any(w, g.m, &g.m->comp[i])) rewrite(&g, w, &g.m->comp[i]);
   kl_emit_free(&g.e);
   kl_arena_free(&g.scratch);
-  return kl_finish_fork(cx, g.m, out);
+  return kl_graph_finish(&g, out);
 }
 
 kiln_status kl_module_expand(kl_ctx *cx, const kiln_module *m, kiln_module **out) {

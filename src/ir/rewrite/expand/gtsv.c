@@ -41,7 +41,7 @@ static uint32_t info_of(kl_graph *g, uint32_t pivot, uint32_t round, uint32_t in
 
 static uint32_t write_forward(kl_graph *g, const kl_shape *s) {
   uint32_t next[GIVEN], was[CARRIED], out[STAYS + CARRIED];
-  const kl_shape *whole = kl_shape_array(g->m, KILN_S32, s->rank, s->dims);
+  const kl_shape *whole = kl_graph_array(g, KILN_S32, s->rank, s->dims);
   parameters(g, GIVEN, 0, s, next);
   parameters(g, ROUND, GIVEN, s, was);
   parameters(g, 2, GIVEN + ROUND, whole, was + ROUND);
@@ -83,7 +83,7 @@ static sides sides_of(const kl_shape *s) {
 }
 
 static const kl_shape *line_of(kl_graph *g, kl_dtype t, const sides *z) {
-  return kl_shape_array(g->m, t, 2, (int64_t[]){z->b, z->n});
+  return kl_graph_array(g, t, 2, (int64_t[]){z->b, z->n});
 }
 
 // Both steps are kept as a loop's computations are, by a state that no loop has.

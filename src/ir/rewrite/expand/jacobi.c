@@ -147,9 +147,9 @@ uint32_t kl_rotate_rows(kl_graph *g, kl_pairs p, kl_rotation r, uint32_t a) {
 enum { MOST_PARTS = 2 };
 
 const kl_shape *kl_sweeps_of(kl_graph *g, uint32_t n, const kl_shape *const *parts) {
-  const kl_shape *all[MOST_PARTS + 2] = {kl_shape_array(g->m, KILN_S32, 0, NULL)};
+  const kl_shape *all[MOST_PARTS + 2] = {kl_graph_array(g, KILN_S32, 0, NULL)};
   for (uint32_t i = 0; i < n; i++) all[i + 1] = parts[i];
-  all[n + 1] = kl_shape_array(g->m, KILN_PRED, 0, NULL);
+  all[n + 1] = kl_graph_array(g, KILN_PRED, 0, NULL);
   return kl_shape_tuple(g->m, n + 2, all);
 }
 

@@ -18,19 +18,19 @@ enum { ROWS = MATRIX, GIVEN = PIVOTS, CARRIED_ROWS }; // of a permutation: the p
 
 static const kl_shape *state_of(kl_graph *g, kl_dtype t, kl_columns z) {
   const kl_shape *parts[CARRIED] = {
-      [ROUND] = kl_shape_array(g->m, KILN_S32, 0, NULL),
-      [MATRIX] = kl_shape_array(g->m, t, 3, (int64_t[]){z.b, z.m, z.n}),
-      [PIVOTS] = kl_shape_array(g->m, KILN_S32, 2, (int64_t[]){z.b, z.steps}),
-      [INFO] = kl_shape_array(g->m, KILN_S32, 1, &z.b),
+      [ROUND] = kl_graph_array(g, KILN_S32, 0, NULL),
+      [MATRIX] = kl_graph_array(g, t, 3, (int64_t[]){z.b, z.m, z.n}),
+      [PIVOTS] = kl_graph_array(g, KILN_S32, 2, (int64_t[]){z.b, z.steps}),
+      [INFO] = kl_graph_array(g, KILN_S32, 1, &z.b),
   };
   return kl_shape_tuple(g->m, CARRIED, parts);
 }
 
 static const kl_shape *state_of_rows(kl_graph *g, kl_columns z) {
   const kl_shape *parts[CARRIED_ROWS] = {
-      [ROUND] = kl_shape_array(g->m, KILN_S32, 0, NULL),
-      [ROWS] = kl_shape_array(g->m, KILN_S32, 3, (int64_t[]){z.b, z.m, 1}),
-      [GIVEN] = kl_shape_array(g->m, KILN_S32, 2, (int64_t[]){z.b, z.steps}),
+      [ROUND] = kl_graph_array(g, KILN_S32, 0, NULL),
+      [ROWS] = kl_graph_array(g, KILN_S32, 3, (int64_t[]){z.b, z.m, 1}),
+      [GIVEN] = kl_graph_array(g, KILN_S32, 2, (int64_t[]){z.b, z.steps}),
   };
   return kl_shape_tuple(g->m, CARRIED_ROWS, parts);
 }

@@ -14,9 +14,9 @@ enum { NUMBERS = CARRIED, GIVEN, CARRIED_FIVE }; // of one with columns exchange
 enum { PRODUCT = MATRIX, VECTORS, FACTORS, CARRIED_TWO }; // of a product: vectors and their taus stay as they are
 
 static const kl_shape *state_of(kl_graph *g, kl_dtype t, kl_columns z, bool product) {
-  const kl_shape *matrix = kl_shape_array(g->m, t, 3, (int64_t[]){z.b, z.m, z.n});
-  const kl_shape *taus = kl_shape_array(g->m, t, 2, (int64_t[]){z.b, z.steps});
-  const kl_shape *parts[] = {kl_shape_array(g->m, KILN_S32, 0, NULL), matrix, product ? matrix : taus, taus};
+  const kl_shape *matrix = kl_graph_array(g, t, 3, (int64_t[]){z.b, z.m, z.n});
+  const kl_shape *taus = kl_graph_array(g, t, 2, (int64_t[]){z.b, z.steps});
+  const kl_shape *parts[] = {kl_graph_array(g, KILN_S32, 0, NULL), matrix, product ? matrix : taus, taus};
   return kl_shape_tuple(g->m, product ? CARRIED_TWO : CARRIED, parts);
 }
 
@@ -234,11 +234,11 @@ uint32_t kl_expand_orgqr(kl_graph *g, uint32_t a, uint32_t taus) {
 void kl_expand_geqp3_computations(kl_graph *g, const kl_shape *s) {
   kl_columns z = kl_columns_of(s);
   kl_dtype part = kl_is_complex(s->dtype) ? kl_info(s->dtype)->part : s->dtype;
-  const kl_shape *list = kl_shape_array(g->m, KILN_S32, 2, (int64_t[]){z.b, z.n});
+  const kl_shape *list = kl_graph_array(g, KILN_S32, 2, (int64_t[]){z.b, z.n});
   const kl_shape *parts[] = {
-      [ROUND] = kl_shape_array(g->m, KILN_S32, 0, NULL),
-      [MATRIX] = kl_shape_array(g->m, s->dtype, 3, (int64_t[]){z.b, z.m, z.n}),
-      [TAUS] = kl_shape_array(g->m, s->dtype, 2, (int64_t[]){z.b, z.steps}),
+      [ROUND] = kl_graph_array(g, KILN_S32, 0, NULL),
+      [MATRIX] = kl_graph_array(g, s->dtype, 3, (int64_t[]){z.b, z.m, z.n}),
+      [TAUS] = kl_graph_array(g, s->dtype, 2, (int64_t[]){z.b, z.steps}),
       [NUMBERS] = list,
       [GIVEN] = list,
   };

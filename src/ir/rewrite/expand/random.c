@@ -156,7 +156,7 @@ static uint32_t write(const kl_expansion *x) {
               .to = x->operands[1]};
   int64_t n = r.s->count * (normal ? 2 : 1);
   uint64_t place = place_of(g->cx, x->c, x->at);
-  uint32_t all = kl_expand_words(g, kl_shape_array(g->m, r.word, 1, &n), KL_RANDOM_KEY, (uint64_t[2]){0, place});
+  uint32_t all = kl_expand_words(g, kl_graph_array(g, r.word, 1, &n), KL_RANDOM_KEY, (uint64_t[2]){0, place});
   if (t == KILN_PRED) return uniform_truths(&r, all);
   if (kl_is_int(t)) return uniform_integers(&r, all);
   return kl_graph_convert(g, (normal ? normal_floats : uniform_floats)(&r, all), t);

@@ -99,7 +99,7 @@ static uint32_t sweep(kl_graph *g, uint32_t *parts) {
 }
 
 static const kl_shape *carried(kl_graph *g, kl_dtype t, const sizes *z) {
-  return kl_shape_array(g->m, t, 3, (int64_t[]){z->b, kl_even(z->n), z->vectors ? 2 * z->n : z->n});
+  return kl_graph_array(g, t, 3, (int64_t[]){z->b, kl_even(z->n), z->vectors ? 2 * z->n : z->n});
 }
 
 // --- matrices with no more columns than rows ------------------------------------------------------------------------
@@ -164,15 +164,15 @@ void kl_expand_svd_computations(kl_graph *g, const kl_shape *s, const kl_svd *fo
   sizes z = sizes_of(s, form, results);
   kl_dtype part = kl_is_complex(s->dtype) ? kl_info(s->dtype)->part : s->dtype;
   if (!s->count) return;
-  const kl_shape *tall = kl_shape_array(g->m, s->dtype, 3, (int64_t[]){z.b, z.m, z.n});
-  const kl_shape *square = kl_shape_array(g->m, s->dtype, 3, (int64_t[]){z.b, z.n, z.n});
-  const kl_shape *both = carried(g, s->dtype, &z), *round[] = {kl_shape_array(g->m, KILN_S32, 0, NULL), both};
+  const kl_shape *tall = kl_graph_array(g, s->dtype, 3, (int64_t[]){z.b, z.m, z.n});
+  const kl_shape *square = kl_graph_array(g, s->dtype, 3, (int64_t[]){z.b, z.n, z.n});
+  const kl_shape *both = carried(g, s->dtype, &z), *round[] = {kl_graph_array(g, KILN_S32, 0, NULL), both};
   kl_columns columns = {z.b, both->dims[1], both->dims[2], both->dims[1] - 1};
   kl_graph_combiner(g, KL_COMBINE_MAX, KILN_S32);
   kl_graph_combiner(g, KL_COMBINE_OR, KILN_PRED);
   kl_expand_qr_loop(g, tall, z.n, false);
   if (z.vectors) {
-    kl_expand_qr_loop(g, kl_shape_array(g->m, s->dtype, 3, (int64_t[]){z.b, z.m, z.all}), z.n, true);
+    kl_expand_qr_loop(g, kl_graph_array(g, s->dtype, 3, (int64_t[]){z.b, z.m, z.all}), z.n, true);
     kl_expand_qr_loop(g, square, z.n, false);
     kl_expand_qr_loop(g, square, z.n, true);
   }

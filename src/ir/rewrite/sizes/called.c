@@ -3,7 +3,7 @@
 #include "ir/rewrite/sizes/room.h"
 
 static uint32_t parameter(kl_graph *g, uint32_t number, kl_dtype t, const char *name) {
-  return kl_graph_parameter(g, number, kl_shape_array(g->m, t, 0, NULL), name);
+  return kl_graph_parameter(g, number, kl_graph_array(g, t, 0, NULL), name);
 }
 
 // Calls it with the parameters of the open computation that `number` gives for each of its own.

@@ -102,7 +102,7 @@ static bool has_size(const kl_shape *s, uint32_t d) {
 static const kl_shape *with_sizes(kl_sizing *z, const kl_shape *s) {
   if (!kl_size_is_dynamic(s)) return kl_size_known(z, s);
   VEC(const kl_shape *) parts = {0};
-  const kl_shape *number = kl_shape_array(z->g->m, KILN_S32, 0, NULL);
+  const kl_shape *number = kl_graph_array(z->g, KILN_S32, 0, NULL);
   bool fits = true;
   VEC_PUSH(z->g->cx, &parts, kl_size_known(z, s));
   for (size_t k = 0; k < kl_shape_leaf_count(s); k++) {

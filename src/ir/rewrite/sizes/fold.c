@@ -96,7 +96,7 @@ static uint32_t fold_told(kl_sizing *z, uint32_t n, const kl_extents *x) {
   const kl_shape **shapes = KL_NEW_N(&g->scratch, const kl_shape *, n + 1u);
   for (uint32_t i = 0; i <= n; i++) {
     const kl_shape *s = kl_size_known(z, kl_shape_leaf(own.shape, i ? i - 1 : 0));
-    shapes[i] = s->dtype == acc->elems[i]->dtype ? s : kl_shape_array(g->m, acc->elems[i]->dtype, s->rank, s->dims);
+    shapes[i] = s->dtype == acc->elems[i]->dtype ? s : kl_graph_array(g, acc->elems[i]->dtype, s->rank, s->dims);
     if (i) values[i] = z->values[i - 1], values[n + 1 + i] = z->values[n + i - 1];
   }
   values[0] = kl_size_there(z, kl_graph_shape(g, values[1]), x);

@@ -34,7 +34,7 @@ uint32_t kl_size_make_step(kl_sizing *z, uint32_t step, uint32_t carries) {
   kl_graph_begin(g);
   for (uint32_t i = 0; i < n; i++) {
     const kl_shape *s = kl_size_known(z, c->instr[c->params[i]].shape);
-    if (!i) there = kl_graph_parameter(g, 0, kl_shape_array(g->m, KILN_PRED, s->rank, s->dims), "there");
+    if (!i) there = kl_graph_parameter(g, 0, kl_graph_array(g, KILN_PRED, s->rank, s->dims), "there");
     values[i] = kl_graph_parameter(g, i + 1, s, i + carries < n ? "x" : "c");
   }
   uint32_t all = kl_graph_call(g, step, n, values);

@@ -262,7 +262,7 @@ uint32_t kl_size_scatter(kl_sizing *z) {
   if (z->shapes[x->n]->rank + parts >= KILN_MAX_RANK) return kl_size_refuse(z, "fewer dimensions");
   begin(x);
   const kl_shape *s = shape(x);
-  x->there = kl_size_there(z, kl_shape_array(g->m, KILN_PRED, s->rank - 1, s->dims), &places);
+  x->there = kl_size_there(z, kl_graph_array(g, KILN_PRED, s->rank - 1, s->dims), &places);
   for (uint32_t d = 0; d < x->to->rank; d++)
     if (!is_all(x, d) && !kl_size_has(x->more->operand_batching_dims, d) &&
         (x->at.of[d] != KL_WHOLE || x->window.of[d] != KL_WHOLE))

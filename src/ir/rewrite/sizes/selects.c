@@ -16,7 +16,7 @@ uint32_t kl_size_make_pick(kl_graph *g, uint32_t select) {
   uint32_t v[6], out[3];
   kl_graph_begin(g);
   for (uint32_t k = 0; k < 6; k++)
-    v[k] = kl_graph_parameter(g, k, kl_shape_array(g->m, types[k % 3], 0, NULL), k < 3 ? "a" : "b");
+    v[k] = kl_graph_parameter(g, k, kl_graph_array(g, types[k % 3], 0, NULL), k < 3 ? "a" : "b");
   uint32_t first = kl_graph_call(g, select, 2, (uint32_t[]){v[1], v[4]});
   first = kl_graph_binary(g, KL_OP_OR, first, kl_graph_unary(g, KL_OP_NOT, v[3]));
   first = kl_graph_binary(g, KL_OP_AND, first, v[0]);
@@ -36,7 +36,7 @@ static uint32_t selected(kl_sizing *z, const kl_extents *x) {
   values[1] = z->values[0];
   values[2] = kl_graph_reshape(g, kl_graph_iota(g, KILN_S64, 1, &s->count, 0), s->rank, s->dims);
   for (uint32_t k = 0; k < 3; k++) {
-    shapes[k] = kl_shape_array(g->m, acc->elems[k]->dtype, to->rank, to->dims);
+    shapes[k] = kl_graph_array(g, acc->elems[k]->dtype, to->rank, to->dims);
     values[3 + k] = kl_graph_number(g, acc->elems[k]->dtype, 0, 0, NULL);
   }
   kl_instr in = {.op = KL_OP_REDUCE_WINDOW, .more = z->in->more, .given = 1 | 2, .ncalled = 1};

@@ -345,7 +345,7 @@ kiln_status kl_module_sizes(kl_ctx *cx, const kiln_module *m, kiln_module **out)
   kl_shape_map_free(cx, &x.known);
   kl_arena_free(&x.g.scratch);
   kl_arena_free(&scratch);
-  if (!x.refused && !x.full) return kl_finish_fork(cx, x.g.m, out);
+  if (!x.refused && !x.full) return kl_graph_finish(&x.g, out);
   kiln_module_destroy(&x.g.m);
   if (x.refused) return KILN_E_UNSUPPORTED;
   return kl_unsupported(cx, KL_NOWHERE,

@@ -77,7 +77,7 @@ static uint32_t transform(kl_sizing *z, uint32_t v, uint32_t dim, int64_t length
   more->fft = type;
   more->sizes = (kl_ints){1, kl_arena_dup(&g->m->arena, &length, sizeof length)};
   kl_instr in = {.op = KL_OP_FFT, .more = more, .given = 1 | 2};
-  in.shape = kl_shape_array(g->m, t, s->rank, to);
+  in.shape = kl_graph_array(g, t, s->rank, to);
   return kl_graph_transpose(g, kl_size_emit(z, in, 1, &v), order);
 }
 

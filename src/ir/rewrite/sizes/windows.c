@@ -77,7 +77,7 @@ static uint32_t take(kl_sizing *z, uint32_t a, uint32_t dim, uint32_t places, ui
   more->collapsed_dims = more->start_index_map = (kl_ints){1, numbers + 2 * KILN_MAX_RANK};
   more->index_vector_dim = 1;
   kl_instr in = {.op = KL_OP_GATHER, .more = more, .given = 1 | 2 | 4 | 32 | 64};
-  in.shape = kl_shape_array(g->m, s->dtype, s->rank, to);
+  in.shape = kl_graph_array(g, s->dtype, s->rank, to);
   uint32_t v = kl_size_emit(z, in, 2, (uint32_t[]){a, places});
   return kl_graph_select(g, kl_graph_broadcast(g, there, s->rank, to, &along), v,
                          kl_graph_broadcast(g, kl_size_zero(z, s->dtype), s->rank, to, NULL));
