@@ -128,9 +128,12 @@ kl_rotation kl_rotation_of(kl_graph *g, kl_pairs p, uint32_t own, uint32_t other
   kl_rotation r;
   r.off = kl_graph_binary(g, KL_OP_DIVIDE, kl_graph_binary(g, KL_OP_MULTIPLY, t, sine),
                           kl_graph_binary(g, KL_OP_ADD, one, root));
-  uint32_t re = kl_graph_binary(g, KL_OP_DIVIDE, kl_real_part(g, h), size), im = kl_imaginary_part(g, h);
-  if (im != KL_NO_PART) im = kl_graph_binary(g, KL_OP_DIVIDE, im, size);
-  r.sine = kl_scaled(g, kl_number(g, re, im), by);
+  uint32_t phase = kl_graph_unary(g, KL_OP_SIGN, h);
+  if (kl_has_parts(g, h)) {
+    uint32_t re = kl_graph_binary(g, KL_OP_DIVIDE, kl_real_part(g, h), size);
+    phase = kl_number(g, re, kl_graph_binary(g, KL_OP_DIVIDE, kl_imaginary_part(g, h), size));
+  }
+  r.sine = kl_scaled(g, phase, by);
   r.less = kl_graph_binary(g, KL_OP_MULTIPLY, t, size);
   return r;
 }
