@@ -432,19 +432,23 @@ uint32_t kl_graph_gather(kl_graph *g, uint32_t a, uint32_t index) {
   return emit(g, in, 2, (uint32_t[]){a, index});
 }
 
-uint32_t kl_graph_take(kl_graph *g, uint32_t a, uint32_t index) {
+// `dim` of a is replaced by the dimensions of the index that follow its first.
+static uint32_t take(kl_graph *g, uint32_t a, uint32_t dim, uint32_t index) {
   const kl_shape *s = kl_graph_shape(g, a), *at = kl_graph_shape(g, index);
-  int64_t to[KILN_MAX_RANK], sizes[KILN_MAX_RANK], offsets[KILN_MAX_RANK];
-  uint32_t rest = s->rank - 2;
+  int64_t to[KILN_MAX_RANK], sizes[KILN_MAX_RANK], offsets[KILN_MAX_RANK], dims[] = {0, dim};
+  uint32_t rank = 0, rest = 0;
   kl_more *more = KL_NEW(&g->m->arena, kl_more);
-  memcpy(to, at->dims, at->rank * sizeof *to);
-  for (uint32_t d = 0; d < s->rank; d++) sizes[d] = d < 2 && s->dims[d] ? 1 : s->dims[d];
-  for (uint32_t d = 0; d < rest; d++) {
-    offsets[d] = at->rank + d;
-    to[at->rank + d] = s->dims[d + 2];
+  for (uint32_t d = 0; d < s->rank; d++) {
+    bool own = d == 0 || d == dim;
+    sizes[d] = own && s->dims[d] ? 1 : s->dims[d];
+    if (d == dim)
+      for (uint32_t k = 1; k < at->rank; k++) to[rank++] = at->dims[k];
+    if (d == 0) to[rank++] = at->dims[0];
+    if (!own) offsets[rest++] = rank, to[rank++] = s->dims[d];
   }
   *more = kl_no_more;
-  kl_ints both = numbers(g, 2), first = {1, both.p}, second = {1, both.p + 1};
+  const int64_t *kept = keep(g, dims, 2);
+  kl_ints both = {2, kept}, first = {1, kept}, second = {1, kept + 1};
   more->offset_dims = (kl_ints){rest, keep(g, offsets, rest)};
   more->start_index_map = second;
   more->collapsed_dims = s->dims[0] == 1 ? both : second;
@@ -452,10 +456,18 @@ uint32_t kl_graph_take(kl_graph *g, uint32_t a, uint32_t index) {
   more->index_vector_dim = at->rank;
   more->sizes = (kl_ints){s->rank, keep(g, sizes, s->rank)};
   kl_instr in = {.op = KL_OP_GATHER,
-                 .shape = kl_graph_array(g, s->dtype, at->rank + rest, to),
+                 .shape = kl_graph_array(g, s->dtype, rank, to),
                  .more = more,
                  .given = 1 | 2 | 4 | (s->dims[0] != 1 ? 8 | 16 : 0) | 32 | 64};
   return emit(g, in, 2, (uint32_t[]){a, index});
+}
+
+uint32_t kl_graph_take(kl_graph *g, uint32_t a, uint32_t index) {
+  return take(g, a, 1, index);
+}
+
+uint32_t kl_graph_take_columns(kl_graph *g, uint32_t a, uint32_t index) {
+  return take(g, a, 2, index);
 }
 
 // `array` indices, the first dimensions of `s`, or of each of its elements where it is a tuple.

@@ -121,6 +121,8 @@ uint32_t kl_graph_concatenate(kl_graph *g, uint32_t n, const uint32_t *values, u
 uint32_t kl_graph_gather(kl_graph *g, uint32_t a, uint32_t index);
 // a[b, index[b, i...], ...] of an array of two dimensions or more, [b, i..., ...]. Indices outside are held to it.
 uint32_t kl_graph_take(kl_graph *g, uint32_t a, uint32_t index);
+// a[b, i, index[b, j]] of an array of three dimensions, [b, i, j].
+uint32_t kl_graph_take_columns(kl_graph *g, uint32_t a, uint32_t index);
 // Into an array of as many dimensions as there are indices [n], one each, updates [n]; those outside are dropped.
 uint32_t kl_graph_scatter(kl_graph *g, uint32_t a, const uint32_t *indices, uint32_t updates, kl_combiner by,
                           bool unique);

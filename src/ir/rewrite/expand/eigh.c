@@ -44,8 +44,8 @@ static uint32_t product(kl_graph *g, uint32_t a, uint32_t b) {
 // J^H a J with zeros for the pairs. With f = 1 - cosine and q whom i or j meets, element (i, j) is
 // a_ij + (f_i f_j - (f_i + f_j)) a_ij + s_i* s_j a_qq + ((1 - f_i) s_j a_iq + s_i* (1 - f_j) a_qj).
 static uint32_t rotated(kl_graph *g, kl_pairs p, kl_rotation r, uint32_t a, uint32_t own) {
-  uint32_t below = kl_graph_take(g, a, p.other), right = kl_adjoint(g, below);
-  uint32_t both = kl_graph_take(g, right, p.other), one = kl_one_like(g, r.off);
+  uint32_t below = kl_graph_take(g, a, p.other), right = kl_graph_take_columns(g, a, p.other);
+  uint32_t both = kl_graph_take_columns(g, below, p.other), one = kl_one_like(g, r.off);
   uint32_t cosine = kl_graph_binary(g, KL_OP_SUBTRACT, one, r.off);
   uint32_t ci = kl_along(g, cosine, a, 1), cj = kl_along(g, cosine, a, 2);
   uint32_t fi = kl_along(g, r.off, a, 1), fj = kl_along(g, r.off, a, 2);
