@@ -2,45 +2,14 @@
 // evaluator finds it right, and what is moved from it wrong; host and simulator have the same bits; PTX goes through
 // ptxas.
 #include "harness.h"
+#include "numbers.h"
 #include "support/context.h"
 #include "support/draw.h"
 #include "support/share.h"
 
-#include <complex.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-typedef double complex number;
-
-// Where there is no CMPLX.
-static number number_of(double re, double im) {
-  number z;
-  memcpy(&z, (double[]){re, im}, sizeof z);
-  return z;
-}
-
-static const kl_dtype types[] = {KILN_F32, KILN_F64, KILN_C64, KILN_C128};
-static const char letters[] = "sdcz";
-
-static kl_dtype part_of(kl_dtype t) {
-  return kl_is_complex(t) ? kl_info(t)->part : t;
-}
-
-static double unit_of(kl_dtype t) {
-  return ldexp(1, -kl_info(part_of(t))->man_bits - 1);
-}
-
-static number get(kl_dtype t, const void *from, int64_t i) {
-  double re = kl_float_decode(part_of(t), kl_element_get(t, from, i, 0));
-  double im = kl_is_complex(t) ? kl_float_decode(part_of(t), kl_element_get(t, from, i, 1)) : 0;
-  return number_of(re, im);
-}
-
-static void put(kl_dtype t, void *to, int64_t i, number v) {
-  kl_element_set(t, to, i, 0, kl_float_encode(part_of(t), creal(v)));
-  if (kl_is_complex(t)) kl_element_set(t, to, i, 1, kl_float_encode(part_of(t), cimag(v)));
-}
 
 enum { MOST = 80, SIDES = 3, BYTES = MOST * SIDES * 16, ALL = 5 };
 
