@@ -549,11 +549,12 @@ static kiln_status evaluate(kl_ctx *cx, const kiln_module *m, uint32_t comp, con
 
 kiln_status kl_eval(kl_ctx *cx, const kiln_module *m, uint32_t comp, const kl_array *args, const kl_eval_opts *opts,
                     kl_result *results) {
-  kiln_module *own;
-  KL_TRY(kl_module_expand_calls(cx, m, &own));
+  kiln_module *own, of = *m;
+  of.entry = comp; // what that does not need is left out
+  KL_TRY(kl_module_expand_calls(cx, &of, &own));
   if (!own) return evaluate(cx, m, comp, args, opts, results);
   const kl_shape *shape = kl_root(&m->comp[comp])->shape;
-  kiln_status status = evaluate(cx, own, own->ncomp - (m->ncomp - comp), args, opts, results);
+  kiln_status status = evaluate(cx, own, own->entry, args, opts, results);
   for (size_t k = 0, n = kl_shape_leaf_count(shape); status == KILN_OK && k < n; k++)
     if (results[k].data.shape) results[k].data.shape = kl_shape_leaf(shape, k);
   kiln_module_destroy(&own);

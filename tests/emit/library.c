@@ -387,6 +387,26 @@ START_TEST(threefry_is_its_authors) {
 }
 END_TEST
 
+// --- calls in a module ----------------------------------------------------------------------------------------------
+
+// Started, by either name; beside computations that nobody needs.
+START_TEST(calls_stand_anywhere) {
+#define CALL(alpha) "custom_call_target=\"__cublas$gemm\", backend_config=" GEMM(alpha, "0", PLAIN, "") "\n"
+  static const char text[] =
+      "HloModule fusion\nbefore { a = f32[3] parameter(0) ROOT r = f32[3] negate(a) }\n"
+      "made { a = f32[5,7] parameter(0) b = f32[7,3] parameter(1) ROOT r = (f32[5,3], s8[64]) custom-call(a, b), " //
+      CALL("1") "}\nENTRY e { a = f32[5,7] parameter(0) b = f32[7,3] parameter(1) "
+                "s = ((f32[5,7], f32[7,3]), (f32[5,3], s8[64])) async-start(a, b), calls=made "
+                "d = (f32[5,3], s8[64]) async-done(s) x = f32[5,3] get-tuple-element(d), index=0 "
+                "t = ((f32[5,7], f32[7,3]), (f32[5,3], s8[64]), u32[]) custom-call-start(a, b), " //
+      CALL("2") "u = (f32[5,3], s8[64]) custom-call-done(t) y = f32[5,3] get-tuple-element(u), index=0 "
+                "ROOT r = f32[5,3] multiply(x, y) }\nbehind { a = f32[3] parameter(0) ROOT r = f32[3] negate(a) }\n";
+  kiln_module *m = parse(text);
+  run_both_and_check(cx, m, 3, 1, text);
+  kiln_module_destroy(&m);
+}
+END_TEST
+
 // --- what is no such call -------------------------------------------------------------------------------------------
 
 // The rest of a module's root, and what the finding must have.
@@ -557,5 +577,6 @@ END_TEST
 
 int main(void) {
   return RUN_TESTS("library", EACH(make_context, drop_context), {calls_are_ops, ROWS}, {threefry_is_its_authors},
-                   {what_libraries_have_not_is_refused, MISFITS}, {what_is_too_large_is_refused});
+                   {calls_stand_anywhere}, {what_libraries_have_not_is_refused, MISFITS},
+                   {what_is_too_large_is_refused});
 }

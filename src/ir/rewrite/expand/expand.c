@@ -3,6 +3,7 @@
 #include "ir/custom/custom.h"
 
 #include "ir/rewrite/expand/room.h"
+#include "ir/rewrite/started.h"
 
 static const kl_expander *expander_of(const kiln_module *m, const kl_comp *c, const kl_instr *in) {
   const kl_expander *x = NULL;
@@ -100,6 +101,22 @@ kiln_status kl_module_expand(kl_ctx *cx, const kiln_module *m, kiln_module **out
   return expand(cx, &(choice){.calls_alone = false}, m, out);
 }
 
+static bool starts_calls(const kiln_module *m) {
+  for (uint32_t i = 0; i < m->ncomp; i++)
+    for (uint32_t k = 0; k < m->comp[i].ninstr; k++) {
+      kl_instr in = m->comp[i].instr[k];
+      bool starts = in.op == KL_OP_ASYNC_START && in.wrapped == KL_OP_CUSTOM_CALL;
+      in.op = KL_OP_CUSTOM_CALL;
+      if (starts && kl_custom_is_library(kl_custom_named(&in))) return true;
+    }
+  return false;
+}
+
 kiln_status kl_module_expand_calls(kl_ctx *cx, const kiln_module *m, kiln_module **out) {
-  return expand(cx, &(choice){.calls_alone = true}, m, out);
+  kiln_module *started = NULL;
+  *out = NULL;
+  if (starts_calls(m)) KL_TRY(kl_module_started(cx, m, &started));
+  kiln_status status = expand(cx, &(choice){.calls_alone = true}, started ? started : m, out);
+  kiln_module_destroy(&started);
+  return status;
 }

@@ -10,8 +10,7 @@
 // rng-bit-generator are the same, batch norms take the steps that it names, each sum of a ragged dot has the order that
 // the same dot has without groups. *out NULL: there is nothing to do. What the evaluator does not take, stays.
 kiln_status kl_module_expand(kl_ctx *cx, const kiln_module *m, kiln_module **out);
-// The same of calls of libraries alone (ir/custom/custom.h). What this takes of computations comes first, so that the
-// others are as many from the end as before.
+// The same of calls of libraries alone (ir/custom/custom.h), also of those that custom-call-start starts.
 kiln_status kl_module_expand_calls(kl_ctx *cx, const kiln_module *m, kiln_module **out);
 
 // What takes the place of a batch norm of floats whose features have so many elements, a value without dimensions of
