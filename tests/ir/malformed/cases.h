@@ -344,7 +344,7 @@ static const malformed_case malformed_cases[] = {
   {BODY("x = f32[4] select(p, i, i)"),
    10, 14, 1, "select: expected operand 0 ('p') to have the dimensions of operand 1 (s32[4]) or none, found pred[2,3]"},
   {BODY("x = f32[2,3] clamp(s, a, c)"),
-   10, 16, 1, "clamp: expected an array of integers or floats for operand 2 ('c'), found c64[2]"},
+   10, 16, 1, "clamp: expected operand 2 ('c') to be of type f32 as operand 1, found c64[2]"},
   {BODY("x = f32[2,3] clamp(b, s, s)"),
    10, 16, 1, "clamp: expected operand 0 ('b') to have the dimensions of operand 1 (f32[]) or none, found f32[2,3]"},
   {BODY("x = f32[3,2] convert(a)"),
